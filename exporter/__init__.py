@@ -1,0 +1,1 @@
+"""Honest GPU Exporter: what the driver claims, next to what the silicon did."""

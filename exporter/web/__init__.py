@@ -1,0 +1,1 @@
+"""The web room: bounded HTTP(S) serving, configured as exporter-toolkit is. Imports nothing else of the package."""

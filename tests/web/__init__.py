@@ -1,0 +1,1 @@
+"""Tests of the web room, on real sockets of the loopback interface."""
