@@ -1,0 +1,198 @@
+"""The account of one entity: what only ever grows (seconds, bytes, joules, counts), and its last closed window.
+
+Seconds of a field are its mean times its interval; the denominator grows by the same interval, so that their ratio is
+unbiased however often the field drops out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from exporter.core.derive import Honest
+from exporter.fields import FIELDS, Kind
+from exporter.model import Reading
+
+BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # upper bounds of sm_active_distribution
+NOTHING = 0.005  # SM active (or engine, or claim) up to here is "did nothing"; above the noise of the counters
+STALL_SAMPLES = 2
+HOLD_LIMIT = 10.0  # seconds an instant (power, a clock event) may stand for the time before it; longer is an outage
+
+
+@dataclass(slots=True)
+class Totals:
+    """Monotonic since the daemon started. Keys are field names, parts, limiters or labels."""
+
+    seconds: dict[str, float] = field(default_factory=dict)  # RATIO fields: integral
+    observed: dict[str, float] = field(default_factory=dict)  # denominators: field names, "measurement", "parts"
+    amounts: dict[str, float] = field(default_factory=dict)  # RATE and COUNTER fields: bytes, joules, counts
+    active: dict[tuple[str, str], float] = field(default_factory=dict)  # (field, label) -> seconds
+    events: dict[tuple[str, str], int] = field(default_factory=dict)  # (field, label) -> count
+    parts: dict[str, float] = field(default_factory=dict)
+    limiters: dict[str, float] = field(default_factory=dict)
+    exceeded: int = 0
+    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    bucket_sum: float = 0.0
+    stalls: int | None = None  # None: it is not known whether a process runs
+    stall_seconds: float = 0.0
+
+    def copy(self) -> Totals:
+        """An independent copy, for a Snapshot."""
+        return replace(
+            self,
+            seconds=dict(self.seconds),
+            observed=dict(self.observed),
+            amounts=dict(self.amounts),
+            active=dict(self.active),
+            events=dict(self.events),
+            parts=dict(self.parts),
+            limiters=dict(self.limiters),
+            buckets=list(self.buckets),
+        )
+
+
+@dataclass(slots=True)
+class Window:
+    """Means (intervals) and values (instants) that one source delivered in its last batch."""
+
+    end: float
+    means: dict[str, float] = field(default_factory=dict)
+    instants: dict[str, float] = field(default_factory=dict)
+
+
+class Account:
+    """Books checked readings. Not thread safe: the pipeline's thread alone writes."""
+
+    def __init__(self) -> None:
+        self.totals = Totals()
+        self.windows: dict[str, Window] = {}  # by source
+        self.rejected: Counter[tuple[str, str]] = Counter()
+        self._until: dict[str, float] = {}  # field -> end of what is booked
+        self._raw: dict[str, float] = {}  # COUNTER field -> last raw value
+        self._instant: dict[tuple[str, str], tuple[float, float]] = {}  # (field, label) -> (time, value)
+        self._quiet: tuple[int, float] = (0, 0.0)  # samples and seconds in which nothing was done
+
+    def book(self, source: str, end: float, readings: list[Reading]) -> None:
+        """One batch of valid readings (each has a value) of one source; opens a new window for that source."""
+        window = Window(end)
+        weights: dict[str, float] = {}
+        for reading in readings:
+            kind = FIELDS[reading.field].kind
+            if kind is Kind.RATIO or kind is Kind.RATE:
+                self._integrate(reading, kind, window, weights)
+            elif kind is Kind.COUNTER:
+                self._count(reading)
+            elif kind is Kind.ACTIVE:
+                self._hold(reading)
+            elif kind is Kind.EVENT:
+                key = (reading.field, reading.label)
+                self.totals.events[key] = self.totals.events.get(key, 0) + int(reading.value or 0)
+            else:
+                window.instants[reading.field] = reading.value or 0.0
+                self._power(reading)
+        self.windows[source] = window
+
+    def seen(self, reading: Reading) -> tuple[float, float]:
+        """The part of an interval reading that is not booked yet, as (start, end); start >= end: all of it is."""
+        assert reading.start is not None
+        return max(reading.start, self._until.get(reading.field, float("-inf"))), reading.end
+
+    def _integrate(self, reading: Reading, kind: Kind, window: Window, weights: dict[str, float]) -> None:
+        if reading.start is None or reading.value is None:
+            return  # a mean without its interval cannot be booked
+        start, end = self.seen(reading)
+        seconds, name = end - start, reading.field
+        if seconds <= 0:
+            self.rejected[(name, "overlap")] += 1
+            return
+        self._until[name] = end
+        amount = reading.value * seconds
+        book = self.totals.seconds if kind is Kind.RATIO else self.totals.amounts
+        book[name] = book.get(name, 0.0) + amount
+        self.totals.observed[name] = self.totals.observed.get(name, 0.0) + seconds
+        before = weights.get(name, 0.0)
+        window.means[name] = (window.means.get(name, 0.0) * before + amount) / (before + seconds)
+        weights[name] = before + seconds
+        if name == "sm":
+            self.totals.buckets[bisect_left(BUCKETS, reading.value)] += 1
+            self.totals.bucket_sum += reading.value
+
+    def _count(self, reading: Reading) -> None:
+        """A driver's own total: its increases are booked; a fall (driver reloaded) books nothing and starts anew."""
+        value = reading.value or 0.0
+        before = self._raw.get(reading.field, value)
+        increase = value - before
+        self._raw[reading.field] = value
+        if increase < 0:
+            self.rejected[(reading.field, "counter_reset")] += 1
+            increase = 0.0
+        self.totals.amounts[reading.field] = self.totals.amounts.get(reading.field, 0.0) + increase
+
+    def _hold(self, reading: Reading) -> None:
+        """0/1 at an instant, true for the time since the last look, unless that was too long ago."""
+        key = (reading.field, reading.label)
+        before = self._instant.get(key)
+        self._instant[key] = (reading.end, reading.value or 0.0)
+        seconds = reading.end - before[0] if before else 0.0
+        total = self.totals.active.get(key, 0.0)
+        self.totals.active[key] = total + (seconds * (reading.value or 0.0) if 0 < seconds <= HOLD_LIMIT else 0.0)
+
+    def _power(self, reading: Reading) -> None:
+        """Integrate power to joules where the driver has no energy counter of its own (trapezoids)."""
+        if reading.field != "power":
+            return
+        before = self._instant.get(("power", ""))
+        self._instant[("power", "")] = (reading.end, reading.value or 0.0)
+        if "energy" in self._raw or before is None:
+            return
+        seconds = reading.end - before[0]
+        if 0 < seconds <= HOLD_LIMIT:
+            joules = (before[1] + (reading.value or 0.0)) / 2 * seconds
+            self.totals.amounts["energy"] = self.totals.amounts.get("energy", 0.0) + joules
+
+    def book_together(self, of: str, seconds: float) -> None:
+        """Seconds for which a whole group of fields was valid together."""
+        self.totals.observed[of] = self.totals.observed.get(of, 0.0) + seconds
+
+    def book_honest(self, seconds: float, numbers: Honest) -> None:
+        """The parts and the limiter of one aligned interval."""
+        self.book_together("parts", seconds)
+        for part, share in numbers.parts.items():
+            self.totals.parts[part] = self.totals.parts.get(part, 0.0) + share * seconds
+        if numbers.limiter is not None:
+            limiters = self.totals.limiters
+            limiters[numbers.limiter] = limiters.get(numbers.limiter, 0.0) + seconds
+        self.totals.exceeded += numbers.exceeded
+
+    def book_activity(self, activity: float, seconds: float, processes: float | None) -> None:
+        """One sample of what the GPU did; a gap of STALL_SAMPLES or more while a process holds it is a stall."""
+        if processes is None:
+            return
+        if self.totals.stalls is None:
+            self.totals.stalls = 0
+        if processes < 1 or activity > NOTHING:
+            self._quiet = (0, 0.0)
+            return
+        samples, quiet = self._quiet[0] + 1, self._quiet[1] + seconds
+        if samples == STALL_SAMPLES:
+            self.totals.stalls += 1
+            self.totals.stall_seconds += quiet
+        elif samples > STALL_SAMPLES:
+            self.totals.stall_seconds += seconds
+        self._quiet = (samples, quiet)
+
+
+def merged(windows: Mapping[str, Window], oldest: float) -> tuple[dict[str, float], dict[str, float], float | None]:
+    """Means, instants and the latest end over the windows that are not older than ``oldest``."""
+    means: dict[str, float] = {}
+    instants: dict[str, float] = {}
+    latest: float | None = None
+    for window in windows.values():
+        if window.end >= oldest:
+            means.update(window.means)
+            instants.update(window.instants)
+            if window.means or window.instants:
+                latest = window.end if latest is None else max(latest, window.end)
+    return means, instants, latest

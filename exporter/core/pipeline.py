@@ -1,0 +1,242 @@
+"""One batch after the other through door, quality, alignment and derivation into the ledger; and out as a Snapshot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from exporter.core.align import Aligner, Interval
+from exporter.core.derive import Honest, Inputs, honest, inputs
+from exporter.core.door import REJECTIONS, check
+from exporter.core.ledger import Account, merged
+from exporter.core.quality import DISTRUSTED, ProfilingState, Thresholds, Watch
+from exporter.core.snapshot import EntityView, Snapshot, SourceView
+from exporter.fields import FIELDS, PROFILING, TENSOR_PIPES, Kind
+from exporter.model import Absence, Batch, Clock, Device, Entity, Problem, Reading
+
+FORGET_AFTER = 3600.0  # seconds after which a vanished entity's counters end: bounded memory under MIG reconfiguration
+_MEASURED = frozenset(PROFILING) | frozenset(TENSOR_PIPES)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """Everything kept about one entity."""
+
+    device: Device
+    source: str
+    watch: Watch
+    details: Mapping[str, str] = field(default_factory=dict)
+    fields: dict[str, frozenset[str]] = field(default_factory=dict)  # source -> what it expects to deliver
+    seen: dict[str, float] = field(default_factory=dict)  # source -> when it last listed the entity
+    account: Account = field(default_factory=Account)
+    aligner: Aligner = field(default_factory=Aligner)
+    together: Aligner = field(default_factory=Aligner)
+    absences: dict[str, Absence] = field(default_factory=dict)
+    honest: Honest | None = None
+    honest_end: float = float("-inf")
+    last_sample: float | None = None
+
+
+class Pipeline:
+    """Owns all state between readings and Snapshot. One thread feeds it."""
+
+    def __init__(self, clock: Clock, interval: float, thresholds: Thresholds | None = None) -> None:
+        self._clock = clock
+        self._stale_after = max(3 * interval, interval + 2.0)
+        self._thresholds = thresholds or Thresholds()
+        self._entries: dict[Entity, _Entry] = {}
+        self._present: dict[str, frozenset[Entity]] = {}  # source -> entities in its last batch
+        self._boards: set[str] = set()
+        self._rejected: Counter[tuple[str, str]] = Counter()
+        self._problems: dict[str, tuple[Problem, ...]] = {}
+        self._ended: set[str] = set()
+        self._number = 0
+
+    def absorb(self, batch: Batch) -> None:
+        """Take in one batch. Readings of entities that the batch does not list are ignored."""
+        self._problems[batch.source] = tuple(batch.problems)
+        self._rejected.update(batch.rejected)
+        if batch.final:
+            self._ended.add(batch.source)
+        self._present[batch.source] = frozenset(device.entity for device in batch.devices)
+        readings: dict[Entity, list[Reading]] = {device.entity: [] for device in batch.devices}
+        for reading in batch.readings:
+            if reading.entity in readings:
+                readings[reading.entity].append(reading)
+        for device in batch.devices:
+            if batch.final and not readings[device.entity]:
+                continue  # time has ended for it: the last window stays the last
+            self._absorb(batch, device, readings[device.entity])
+
+    def failed(self, source: str, problem: Problem) -> None:
+        """A read failed as a whole: its last windows are no longer current, its counters stay."""
+        self._problems[source] = (problem,)
+        for entity in self._present.get(source, ()):
+            entry = self._entries[entity]
+            entry.account.windows.pop(source, None)
+            entry.honest = None
+            if entry.source == source:
+                entry.watch.silent()
+
+    def publish(self, sources: Iterable[SourceView] = ()) -> Snapshot:
+        """The state as of now."""
+        now, timestamp = self._clock.monotonic(), self._clock.timestamp()
+        self._forget(now)
+        self._number += 1
+        views = tuple(self._view(entry, now, timestamp) for _, entry in sorted(self._entries.items(), key=_order))
+        present = {view.device.entity.uuid for view in views if view.present}
+        return Snapshot(
+            number=self._number,
+            timestamp=timestamp,
+            entities=views,
+            sources=tuple(sources),
+            rejected=dict(self._rejected),
+            problems=tuple(problem for problems in self._problems.values() for problem in problems),
+            expected_gpus=len(self._boards),
+            present_gpus=len(present),
+        )
+
+    def _absorb(self, batch: Batch, device: Device, readings: list[Reading]) -> None:
+        entry = self._entry(batch, device)
+        checked = self._through_door(entry, device, readings)
+        values = {r.field: r.value for r in checked if r.value is not None}
+        expected = not device.fields.isdisjoint(PROFILING)
+        if readings and (expected or entry.source == batch.source):
+            state = entry.watch.feed(expected, values, entry.absences)
+            if state in DISTRUSTED:
+                checked = self._distrust(entry, checked)
+        entry.account.book(batch.source, batch.end, self._aligned(entry, checked))
+        window = entry.account.windows[batch.source]
+        if window.means or window.instants:
+            entry.last_sample = batch.end
+        self._derive(entry, window.instants.get("processes"))
+
+    def _entry(self, batch: Batch, device: Device) -> _Entry:
+        entry = self._entries.get(device.entity)
+        if entry is None:
+            entry = _Entry(device, batch.source, Watch(self._thresholds), batch.details)
+            self._entries[device.entity] = entry
+            self._boards.add(device.entity.uuid)
+        entry.fields[batch.source] = device.fields
+        entry.seen[batch.source] = batch.end
+        if entry.source == batch.source:
+            entry.device, entry.details = device, batch.details
+        return entry
+
+    def _through_door(self, entry: _Entry, device: Device, readings: list[Reading]) -> list[Reading]:
+        """Range checks, and the claim that a board cut into instances cannot have (CASES 2, 35)."""
+        entry.absences = {f: a for f, a in entry.absences.items() if f not in device.fields}
+        checked = []
+        for raw in readings:
+            impossible = device.mig_enabled and raw.field in ("busy", "memory_busy")
+            reading = check(raw._replace(value=None, absence=Absence.NOT_SUPPORTED) if impossible else raw)
+            if reading.absence is not None:
+                entry.absences[reading.field] = reading.absence
+                if reading.absence in REJECTIONS:
+                    entry.account.rejected[(reading.field, reading.absence.value)] += 1
+            checked.append(reading)
+        return checked
+
+    def _distrust(self, entry: _Entry, readings: list[Reading]) -> list[Reading]:
+        """Profiling values that cannot be true become absent, and are counted."""
+        trusted = []
+        for reading in readings:
+            if reading.field in _MEASURED and reading.value is not None:
+                entry.absences[reading.field] = Absence.STALE
+                entry.account.rejected[(reading.field, entry.watch.state.value)] += 1
+            else:
+                trusted.append(reading)
+        return trusted
+
+    def _aligned(self, entry: _Entry, readings: list[Reading]) -> list[Reading]:
+        """Valid readings; the intervals among them also go onto the tracks, each stretch of time once."""
+        valid = [reading for reading in readings if reading.value is not None]
+        for reading in valid:
+            if reading.start is not None and FIELDS[reading.field].kind is Kind.RATIO:
+                start, end = entry.account.seen(reading)
+                for aligner in (entry.aligner, entry.together):
+                    aligner.add(reading.field, start, end, reading.value or 0.0)
+        return valid
+
+    def _derive(self, entry: _Entry, processes: float | None) -> None:
+        given = self._inputs(entry)
+        intervals = entry.aligner.cut(given.required) if given.required else []
+        numbers = [(interval, made) for interval in intervals if (made := honest(given, interval.means))]
+        for interval, made in numbers:
+            entry.account.book_honest(interval.seconds, made)
+            active = "sm" if "sm" in interval.means else given.claim
+            if active:
+                entry.account.book_activity(interval.means[active], interval.seconds, processes)
+        if numbers:
+            entry.honest, entry.honest_end = _mean(given, numbers), numbers[-1][0].end
+        measured = self._reported(entry) & frozenset(PROFILING)
+        for interval in entry.together.cut(measured) if measured else ():
+            entry.account.book_together("measurement", interval.seconds)
+
+    def _reported(self, entry: _Entry) -> frozenset[str]:
+        """Fields that some source expects to deliver, less those that it has definitively given up."""
+        every: frozenset[str] = frozenset().union(*entry.fields.values())
+        return frozenset(f for f in every if not ((a := entry.absences.get(f)) and a.definitive))
+
+    def _inputs(self, entry: _Entry) -> Inputs:
+        device = entry.device
+        return inputs(self._reported(entry), mig=device.mig_enabled or device.entity.gpu_instance is not None)
+
+    def _view(self, entry: _Entry, now: float, timestamp: float) -> EntityView:
+        entity, ended = entry.device.entity, entry.source in self._ended
+        present = any(entity in listed for listed in self._present.values())
+        oldest = float("-inf") if ended else now - self._stale_after if present else float("inf")
+        means, instants, latest = merged(entry.account.windows, oldest)
+        if not ended and present and latest is None and entry.last_sample is not None:
+            entry.watch.silent()
+        given = self._inputs(entry)
+        return EntityView(
+            device=entry.device,
+            source=entry.source,
+            details=entry.details,
+            present=present,
+            form=given.form,
+            claim=given.claim,
+            means=means,
+            instants=instants,
+            honest=entry.honest if entry.honest_end >= oldest and entry.watch.state not in DISTRUSTED else None,
+            totals=entry.account.totals.copy(),
+            absences=dict(entry.absences),
+            profiling=entry.watch.state if present else _lost(entry.watch.state),
+            last_sample=None if entry.last_sample is None else timestamp - (now - entry.last_sample),
+            fields=frozenset().union(*entry.fields.values()),
+            rejected=dict(entry.account.rejected),
+        )
+
+    def _forget(self, now: float) -> None:
+        for entity in [e for e, entry in self._entries.items() if now - max(entry.seen.values()) > FORGET_AFTER]:
+            if self._entries[entity].source not in self._ended:
+                del self._entries[entity]
+
+
+def _lost(state: ProfilingState) -> ProfilingState:
+    return state if state is ProfilingState.UNSUPPORTED else ProfilingState.STALE
+
+
+def _order(item: tuple[Entity, _Entry]) -> tuple[int, str, str, int]:
+    entity, entry = item
+    index = entry.device.index
+    instance = -1 if entity.gpu_instance is None else entity.gpu_instance
+    return (int(index) if index.isdigit() else 1 << 30, index, entity.uuid, instance)
+
+
+def _mean(given: Inputs, numbers: list[tuple[Interval, Honest]]) -> Honest:
+    """The honest numbers of a window that was split: means weighed by time, the limiter of the mean inputs."""
+    if len(numbers) == 1:
+        return numbers[0][1]
+    total = sum(interval.seconds for interval, _ in numbers)
+
+    def weigh(values: Iterable[tuple[float, float]]) -> float:
+        return sum(seconds * value for seconds, value in values) / total
+
+    means = {f: weigh((i.seconds, i.means[f]) for i, _ in numbers) for f in given.required}
+    whole = honest(given, means)
+    assert whole is not None
+    parts = {part: weigh((i.seconds, h.parts[part]) for i, h in numbers) for part in whole.parts}
+    return replace(whole, parts=parts, utilization=parts.get("working"))

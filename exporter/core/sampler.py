@@ -1,0 +1,107 @@
+"""The only timer. Reads every source in the background on its own deadline and publishes Snapshots."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from exporter.core.pipeline import Pipeline
+from exporter.core.snapshot import Snapshot, SourceView
+from exporter.core.workers import Outcome, Worker
+from exporter.model import Batch, Clock, Problem, SourceError
+
+log = logging.getLogger(__name__)
+HUNG_AFTER = 5.0  # seconds without an answer after which a source counts as hung; at least three intervals
+
+
+@dataclass(slots=True)
+class _Feed:
+    """One source with its worker."""
+
+    worker: Worker
+    asked: float = 0.0
+    up: bool = False
+    reads: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+    reason: str = "not read yet"
+    final: bool = False
+
+    def view(self) -> SourceView:
+        name = self.worker.source.name
+        return SourceView(name, self.up, self.reads, self.failures, self.seconds, self.reason)
+
+
+class Sampler:
+    """Drives the pipeline. ``tick`` is one sampling window; ``run`` repeats it in real time."""
+
+    def __init__(
+        self,
+        workers: Sequence[Worker],
+        pipeline: Pipeline,
+        clock: Clock,
+        publish: Callable[[Snapshot], None],
+        *,
+        interval: float,
+        record: Callable[[Batch], None] | None = None,
+    ) -> None:
+        self._feeds = [_Feed(worker) for worker in workers]
+        self._pipeline = pipeline
+        self._clock = clock
+        self._publish = publish
+        self._interval = interval
+        self._hung_after = max(HUNG_AFTER, 3 * interval)
+        self._record = record
+
+    @property
+    def ended(self) -> bool:
+        """True when every source has ended by itself."""
+        return bool(self._feeds) and all(feed.final for feed in self._feeds)
+
+    def tick(self, patience: float = 0.0) -> Snapshot:
+        """One window: ask every idle source, wait up to ``patience`` real seconds in all, take what came, publish."""
+        now = self._clock.monotonic()
+        for feed in self._feeds:
+            if not feed.final and feed.worker.submit(now):
+                feed.asked = now
+        deadline = time.monotonic() + patience
+        for feed in self._feeds:
+            if feed.final:
+                continue
+            outcome = feed.worker.outcome(max(0.0, deadline - time.monotonic()))
+            if outcome is not None:
+                self._take(feed, outcome)
+            elif now - feed.asked > self._hung_after and feed.up:
+                self._fail(feed, SourceError(f"no answer for {now - feed.asked:.0f} s", "look at the driver: dmesg"))
+        snapshot = self._pipeline.publish([feed.view() for feed in self._feeds])
+        self._publish(snapshot)
+        return snapshot
+
+    def close(self, timeout: float) -> None:
+        """Close all sources, each in its own thread, within ``timeout`` real seconds in all."""
+        deadline = time.monotonic() + timeout
+        for feed in self._feeds:
+            feed.worker.close(max(0.0, deadline - time.monotonic()))
+
+    def _take(self, feed: _Feed, outcome: Outcome) -> None:
+        feed.reads += 1
+        feed.seconds = outcome.seconds
+        if outcome.batch is None:
+            self._fail(feed, outcome.error or SourceError("nothing was read"))
+            return
+        if not feed.up and feed.reads > 1:
+            log.info("source %s delivers again", feed.worker.source.name)
+        feed.up, feed.reason, feed.final = True, "", outcome.batch.final
+        self._pipeline.absorb(outcome.batch)
+        if self._record:
+            self._record(outcome.batch)
+
+    def _fail(self, feed: _Feed, error: SourceError) -> None:
+        name, reason = feed.worker.source.name, str(error)
+        feed.failures += 1
+        if reason != feed.reason:
+            log.warning("source %s cannot be read: %s%s", name, reason, f" ({error.remedy})" if error.remedy else "")
+        feed.up, feed.reason = False, reason
+        self._pipeline.failed(name, Problem(f"source {name} cannot be read", reason, error.remedy))

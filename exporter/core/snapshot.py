@@ -1,0 +1,58 @@
+"""What a scrape renders from: immutable, complete, published as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from exporter.core.derive import Form, Honest
+from exporter.core.ledger import Totals
+from exporter.core.quality import ProfilingState
+from exporter.model import Absence, Device, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class EntityView:
+    """One GPU or GPU instance."""
+
+    device: Device
+    source: str
+    details: Mapping[str, str]  # labels for source_info
+    present: bool
+    form: Form
+    claim: str | None  # the field that the parts take as the claim
+    means: Mapping[str, float]  # last closed window; empty when there is no current one
+    instants: Mapping[str, float]
+    honest: Honest | None  # over the last closed window
+    totals: Totals  # a copy
+    absences: Mapping[str, Absence]  # expected fields without a value, and why
+    profiling: ProfilingState
+    last_sample: float | None  # Unix seconds
+    fields: frozenset[str]
+    rejected: Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """One source's health."""
+
+    name: str
+    up: bool
+    reads: int
+    failures: int
+    seconds: float  # spent in the last read
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The node at one moment."""
+
+    number: int
+    timestamp: float  # Unix seconds
+    entities: tuple[EntityView, ...] = ()
+    sources: tuple[SourceView, ...] = ()
+    rejected: Mapping[tuple[str, str], int] = field(default_factory=dict)  # of no entity: lines of a text
+    problems: tuple[Problem, ...] = ()
+    expected_gpus: int = 0
+    present_gpus: int = 0

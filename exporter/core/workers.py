@@ -1,0 +1,106 @@
+"""Runs a source's reads: in a thread of its own for the daemon, inline for virtual time."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from typing import NamedTuple, Protocol
+
+from exporter.model import Batch, Source, SourceError
+
+log = logging.getLogger(__name__)
+
+
+class Outcome(NamedTuple):
+    """What came of one read: a batch or an error, and the seconds it took."""
+
+    batch: Batch | None
+    error: SourceError | None
+    seconds: float
+
+
+class Worker(Protocol):
+    """At most one read at a time is under way."""
+
+    source: Source
+
+    def submit(self, now: float) -> bool:
+        """Start a read; False when the last one has not come back."""
+
+    def outcome(self, timeout: float) -> Outcome | None:
+        """What the read brought; None when it is not back within ``timeout`` seconds."""
+
+    def close(self, timeout: float) -> None:
+        """Close the source, unless its read hangs."""
+
+
+def read(source: Source, now: float) -> Outcome:
+    """One read. An error that the source did not foresee costs this read, not the daemon, and is logged whole."""
+    started = time.perf_counter()
+    try:
+        batch, error = source.read(now), None
+    except SourceError as raised:
+        batch, error = None, raised
+    except Exception as raised:
+        log.exception("source %s failed in a way it did not foresee", source.name)
+        batch, error = None, SourceError(f"{type(raised).__name__}: {raised}", "report this with the log's trace")
+    return Outcome(batch, error, time.perf_counter() - started)
+
+
+class InlineWorker:
+    """Reads at once, in the caller's thread."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._outcome: Outcome | None = None
+
+    def submit(self, now: float) -> bool:
+        self._outcome = read(self.source, now)
+        return True
+
+    def outcome(self, timeout: float) -> Outcome | None:
+        outcome, self._outcome = self._outcome, None
+        return outcome
+
+    def close(self, timeout: float) -> None:
+        self.source.close()
+
+
+class ThreadWorker:
+    """One daemon thread a source; a read that hangs blocks that thread alone, and no second one is started."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._asked: queue.SimpleQueue[float | None] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        self._pending = False
+        self._thread = threading.Thread(target=self._run, name=f"source-{source.name}", daemon=True)
+        self._thread.start()
+
+    def submit(self, now: float) -> bool:
+        if self._pending:
+            return False
+        self._pending = True
+        self._asked.put(now)
+        return True
+
+    def outcome(self, timeout: float) -> Outcome | None:
+        if not self._pending:
+            return None
+        try:
+            outcome = self._done.get(timeout=timeout) if timeout > 0 else self._done.get_nowait()
+        except queue.Empty:
+            return None
+        self._pending = False
+        return outcome
+
+    def close(self, timeout: float) -> None:
+        self._asked.put(None)
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while (now := self._asked.get()) is not None:
+            self._done.put(read(self.source, now))
+        self.source.close()

@@ -1,0 +1,53 @@
+"""The one catalogue: which groups exist, and which of their families are exported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from exporter.core.snapshot import Snapshot
+from exporter.metrics import below_scrape, claim, context, honest, measurement, own, quality
+from exporter.metrics.family import Family, Group, Profile, Sample
+
+GROUPS: tuple[Group, ...] = (
+    claim.GROUP,
+    measurement.GROUP,
+    honest.GROUP,
+    below_scrape.GROUP,
+    context.GROUP,
+    quality.GROUP,
+)
+
+
+def groups(state: own.OwnState) -> tuple[Group, ...]:
+    """All groups, the daemon's own last."""
+    return (*GROUPS, own.own_group(state))
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which families are exported: a profile, plus and minus globs over the names that queries use."""
+
+    profile: Profile = Profile.DEFAULT
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+
+    def __contains__(self, family: Family) -> bool:
+        name = family.series_name
+        if any(fnmatchcase(name, glob) for glob in self.exclude):
+            return False
+        return family.profile <= self.profile or any(fnmatchcase(name, glob) for glob in self.include)
+
+
+def samples(snapshot: Snapshot, selected: Iterable[Group], selection: Selection) -> dict[Family, list[Sample]]:
+    """Samples by family, families in the catalogue's order, those without samples left out."""
+    found: dict[Family, list[Sample]] = {}
+    for group in selected:
+        kept: dict[Family, list[Sample]] = {family: [] for family in group.families if family in selection}
+        for sample in group.collect(snapshot):
+            bucket = kept.get(sample.family)
+            if bucket is not None:
+                bucket.append(sample)
+        found.update((family, listed) for family, listed in kept.items() if listed)
+    return found

@@ -1,0 +1,91 @@
+"""What a metric family is."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from exporter.core.snapshot import Snapshot
+
+NAMESPACE = "honest_gpu_"
+
+
+class Type(enum.Enum):
+    """Types as written on a TYPE line. State sets are gauges: OpenMetrics' stateset fixes another label name."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+    INFO = "info"
+
+
+class Profile(enum.IntEnum):
+    """The smallest ``--metrics.profile`` that includes a family."""
+
+    MINIMAL = 0
+    DEFAULT = 1
+    FULL = 2
+
+
+DEVICE = ("gpu", "uuid", "gpu_instance")  # gpu_instance on MIG instances only
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One family. ``name`` is without namespace and without the type's suffix (_total, _info, _bucket)."""
+
+    name: str
+    type: Type
+    unit: str
+    help: str
+    labels: tuple[str, ...] = DEVICE
+    profile: Profile = Profile.DEFAULT
+    namespace: str = NAMESPACE
+
+    @property
+    def full_name(self) -> str:
+        """The OpenMetrics family name."""
+        return self.namespace + self.name
+
+    @property
+    def series_name(self) -> str:
+        """The name that queries use."""
+        suffix = {Type.COUNTER: "_total", Type.INFO: "_info"}.get(self.type, "")
+        return self.full_name + suffix
+
+
+class Sample(NamedTuple):
+    """One sample: ``labels`` is the text between the braces, '' for none; ``suffix`` of histograms only."""
+
+    family: Family
+    labels: str
+    value: float
+    suffix: str = ""
+
+
+Collector = Callable[[Snapshot], Iterable[Sample]]
+
+
+class Group(NamedTuple):
+    """Families that one function fills."""
+
+    title: str
+    families: tuple[Family, ...]
+    collect: Collector
+
+
+def escape(value: str) -> str:
+    """A label value as exposition formats want it."""
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def labels(**values: str) -> str:
+    """Label text from name=value, empty values left out (in Prometheus an empty label is an absent one)."""
+    return ",".join(f'{name}="{escape(value)}"' for name, value in values.items() if value)
+
+
+def join(left: str, right: str) -> str:
+    """Two label texts as one."""
+    return f"{left},{right}" if left and right else left or right
