@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 GAP = 1e-6  # seconds; pieces closer than this touch
-KEPT = 600  # pieces kept a field: a minute at 10 Hz, when another field lags behind
+HORIZON = 60.0  # seconds for which pieces wait for a field that lags behind
+KEPT = 600  # pieces kept a field: HORIZON at 10 Hz
 
 
 class Interval(NamedTuple):
@@ -40,17 +41,16 @@ class Aligner:
             self._tracks.setdefault(field, deque(maxlen=KEPT)).append((start, end, value))
 
     def cut(self, required: Iterable[str]) -> list[Interval]:
-        """Close the window. Intervals are disjoint and in order; empty when a required field delivered nothing."""
+        """Close the window. Intervals are disjoint and in order; none until every required field has delivered."""
         wanted = tuple(required)
         ends = [track[-1][1] for field in wanted if (track := self._tracks.get(field))]
-        if not ends:
-            self._tracks.clear()
+        if len(ends) < len(wanted):
+            if ends:
+                self._trim(max(ends) - HORIZON, wanted)
             return []
         cut = min(ends)
-        intervals: list[Interval] = []
-        if len(ends) == len(wanted):
-            spans = self._common(wanted, cut)
-            intervals = [Interval(a, b, {f: self._mean(f, a, b) for f in wanted}) for a, b in spans]
+        spans = self._common(wanted, cut)
+        intervals = [Interval(a, b, {f: self._mean(f, a, b) for f in wanted}) for a, b in spans]
         self._trim(cut, wanted)
         return intervals
 

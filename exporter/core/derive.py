@@ -25,15 +25,6 @@ class Form(enum.Enum):
     NONE = "none"
 
 
-PARTS: Mapping[Form, tuple[str, ...]] = {
-    Form.FULL: ("working", "stalled", "hollow", "idle"),
-    Form.NO_SM: ("working", "unexplained", "idle"),
-    Form.NO_PIPES: ("unexplained", "hollow", "idle"),
-    Form.CLAIM_ONLY: ("unexplained", "idle"),
-    Form.NONE: (),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """The fields from which a device's parts are computed."""
@@ -48,6 +39,21 @@ class Inputs:
         sm = ("sm",) if self.form in (Form.FULL, Form.NO_PIPES) else ()
         claim = (self.claim,) if self.claim else ()
         return frozenset((*sm, *claim, *self.pipes))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts that these inputs can tell apart; no other is ever reported, not even as 0."""
+        if self.form is Form.NONE:
+            return ()
+        measured = {
+            Form.FULL: ("working", "stalled"),
+            Form.NO_SM: ("working", "unexplained"),
+            Form.NO_PIPES: ("unexplained",),
+            Form.CLAIM_ONLY: ("unexplained",),
+        }[self.form]
+        if self.claim is None:
+            return measured if "unexplained" in measured else (*measured, "unexplained")
+        return (*measured, "hollow", "idle") if "sm" in self.required else (*measured, "idle")
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,10 @@ class Pipeline:
 
     def __init__(self, clock: Clock, interval: float, thresholds: Thresholds | None = None) -> None:
         self._clock = clock
-        self._stale_after = max(3 * interval, interval + 2.0)
+        self._interval = interval
+        self._last: dict[str, float] = {}  # source -> end of its last batch
+        self._pace: dict[str, float] = {}  # source -> the shorter of its last two gaps: an outage does not slow it
+        self._gap: dict[str, float] = {}
         self._thresholds = thresholds or Thresholds()
         self._entries: dict[Entity, _Entry] = {}
         self._present: dict[str, frozenset[Entity]] = {}  # source -> entities in its last batch
@@ -59,6 +62,9 @@ class Pipeline:
         self._rejected.update(batch.rejected)
         if batch.final:
             self._ended.add(batch.source)
+        gap = batch.end - self._last.get(batch.source, batch.end)
+        self._pace[batch.source] = min(gap, self._gap.get(batch.source, gap))
+        self._gap[batch.source], self._last[batch.source] = gap, batch.end
         self._present[batch.source] = frozenset(device.entity for device in batch.devices)
         readings: dict[Entity, list[Reading]] = {device.entity: [] for device in batch.devices}
         for reading in batch.readings:
@@ -186,11 +192,12 @@ class Pipeline:
     def _view(self, entry: _Entry, now: float, timestamp: float) -> EntityView:
         entity, ended = entry.device.entity, entry.source in self._ended
         present = any(entity in listed for listed in self._present.values())
-        oldest = float("-inf") if ended else now - self._stale_after if present else float("inf")
+        oldest = float("-inf") if ended else now - self._patience(entry) if present else float("inf")
         means, instants, latest = merged(entry.account.windows, oldest)
         if not ended and present and latest is None and entry.last_sample is not None:
             entry.watch.silent()
         given = self._inputs(entry)
+        current = entry.honest_end >= oldest
         return EntityView(
             device=entry.device,
             source=entry.source,
@@ -198,9 +205,10 @@ class Pipeline:
             present=present,
             form=given.form,
             claim=given.claim,
+            parts=given.parts,
             means=means,
             instants=instants,
-            honest=entry.honest if entry.honest_end >= oldest and entry.watch.state not in DISTRUSTED else None,
+            honest=entry.honest if current and given.required.isdisjoint(entry.absences) else None,
             totals=entry.account.totals.copy(),
             absences=dict(entry.absences),
             profiling=entry.watch.state if present else _lost(entry.watch.state),
@@ -208,6 +216,10 @@ class Pipeline:
             fields=frozenset().union(*entry.fields.values()),
             rejected=dict(entry.account.rejected),
         )
+
+    def _patience(self, entry: _Entry) -> float:
+        """Seconds after which a window is no longer current: three times the pace of the slowest source."""
+        return 3 * max(self._interval, *(self._pace.get(source, 0.0) for source in entry.fields)) + 1.0
 
     def _forget(self, now: float) -> None:
         for entity in [e for e, entry in self._entries.items() if now - max(entry.seen.values()) > FORGET_AFTER]:

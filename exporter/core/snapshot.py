@@ -21,6 +21,7 @@ class EntityView:
     present: bool
     form: Form
     claim: str | None  # the field that the parts take as the claim
+    parts: tuple[str, ...]  # those that can be told apart
     means: Mapping[str, float]  # last closed window; empty when there is no current one
     instants: Mapping[str, float]
     honest: Honest | None  # over the last closed window

@@ -32,8 +32,11 @@ class Worker(Protocol):
     def outcome(self, timeout: float) -> Outcome | None:
         """What the read brought; None when it is not back within ``timeout`` seconds."""
 
-    def close(self, timeout: float) -> None:
-        """Close the source, unless its read hangs."""
+    def stop(self) -> None:
+        """Close the source as soon as its read, if any, is back. Does not wait."""
+
+    def join(self, timeout: float) -> None:
+        """Wait for that; a read that hangs is left behind."""
 
 
 def read(source: Source, now: float) -> Outcome:

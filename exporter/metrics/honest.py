@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.core.derive import PARTS
 from exporter.core.snapshot import Snapshot
 from exporter.fields import PIPES
 from exporter.metrics.device_labels import device_labels
@@ -70,7 +69,7 @@ LIMITER_SECONDS = Family(
 def _collect(snapshot: Snapshot) -> Iterator[Sample]:
     for view in snapshot.entities:
         device, numbers, totals = device_labels(view), view.honest, view.totals
-        for part in dict.fromkeys((*PARTS[view.form], *totals.parts)):
+        for part in dict.fromkeys((*view.parts, *totals.parts)):
             if totals.parts:
                 yield Sample(TIME_SECONDS, join(device, f'part="{part}"'), totals.parts.get(part, 0.0))
         limiters = [pipe for pipe in PIPES if pipe in view.fields or pipe in totals.limiters]

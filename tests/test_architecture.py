@@ -1,0 +1,56 @@
+"""Data flows one way: who may import whom (DESIGN 1)."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "exporter"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+# room -> rooms it may import; a room is a top-level module or folder of the package
+ALLOWED: dict[str, set[str]] = {
+    "model": set(),
+    "version": set(),
+    "clock": set(),
+    "fields": set(),
+    "logs": set(),
+    "core": {"model", "fields", "clock"},
+    "sources": {"model", "fields", "version"},
+    "metrics": {"core", "fields", "version"},
+    "exposition": {"core", "metrics"},
+    "web": set(),
+    "config": set(),
+    "endpoints": {"core", "metrics", "exposition", "web", "version"},
+}
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: relative import"
+            names += [
+                f"{node.module}.{alias.name}" if node.module == "exporter" else node.module for alias in node.names
+            ]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return {name.split(".")[1] for name in names if name.startswith("exporter.")}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    here = room(path)
+    if here in ALLOWED:
+        assert imported_rooms(path) - {here} <= ALLOWED[here]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_one_duty_a_file(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
