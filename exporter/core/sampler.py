@@ -80,10 +80,12 @@ class Sampler:
         return snapshot
 
     def close(self, timeout: float) -> None:
-        """Close all sources, each in its own thread, within ``timeout`` real seconds in all."""
+        """Close all sources, side by side, within ``timeout`` real seconds in all."""
         deadline = time.monotonic() + timeout
         for feed in self._feeds:
-            feed.worker.close(max(0.0, deadline - time.monotonic()))
+            feed.worker.stop()
+        for feed in self._feeds:
+            feed.worker.join(max(0.0, deadline - time.monotonic()))
 
     def _take(self, feed: _Feed, outcome: Outcome) -> None:
         feed.reads += 1

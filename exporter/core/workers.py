@@ -67,8 +67,11 @@ class InlineWorker:
         outcome, self._outcome = self._outcome, None
         return outcome
 
-    def close(self, timeout: float) -> None:
+    def stop(self) -> None:
         self.source.close()
+
+    def join(self, timeout: float) -> None:
+        """Nothing runs in the background."""
 
 
 class ThreadWorker:
@@ -99,8 +102,10 @@ class ThreadWorker:
         self._pending = False
         return outcome
 
-    def close(self, timeout: float) -> None:
+    def stop(self) -> None:
         self._asked.put(None)
+
+    def join(self, timeout: float) -> None:
         self._thread.join(timeout)
 
     def _run(self) -> None:
