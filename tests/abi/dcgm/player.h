@@ -72,6 +72,31 @@ bool field_is_profiling(unsigned short id);
 bool field_is_mean(unsigned short id);
 bool field_reaches(const struct field *field, int entity_group);
 
+/* ---- lines of the scenario file (lines.c) ---- */
+
+struct line {
+    char *keyword;
+    size_t number, count;
+    struct {
+        char *key, *text;
+    } words[64];
+};
+
+_Noreturn void line_bad(const struct line *line, const char *what);
+const char *line_text(const struct line *line, const char *key);
+double line_number(const struct line *line, const char *key);
+double line_number_or(const struct line *line, const char *key, double otherwise);
+usec line_time(const struct line *line, const char *key);
+struct window line_window(const struct line *line);
+/* Calls `each` for every item of a comma-separated list; returns how many there were. */
+size_t line_items(const struct line *line, const char *key, void (*each)(const char *item, size_t index, void *to),
+                  void *to);
+double number_of(const char *text, const char *from_whom);
+usec time_of(const char *text, const char *from_whom);
+void lines_read(const char *path, void (*each)(const struct line *line));
+/* An array grown by one, for its new zeroed item. */
+void *grown(void **items, size_t *count, size_t size);
+
 /* ---- the scenario (scenario.c) ---- */
 
 enum profiling { PROFILING_NONE, PROFILING_MODULE, PROFILING_GPM };
@@ -90,6 +115,7 @@ struct gpu {
     int refusal;          /* what profiling answers where there is none, or a code in place of it */
     int combination_code; /* when fields need two groups that share hardware; 0: they are multiplexed */
     int field_code;       /* when a field is in no group */
+    struct windows mig;
     size_t group_count;
     struct metric_group groups[MAX_METRIC_GROUPS];
 };
@@ -100,6 +126,7 @@ struct thing {
     unsigned int gpu; /* the GPU that it is or is a part of; else ~0 */
     bool in_hierarchy;
     dcgmMigHierarchyInfo_v2 info;
+    const struct thing *above; /* the parent, where there is one */
     struct windows present; /* none: always */
 };
 
@@ -141,8 +168,8 @@ struct lock {
 struct scenario {
     int version[3]; /* of the hostengine */
     char *build_info, *address;
-    bool real_wall, nvml, module_loaded, first_blank;
-    double wall_offset;
+    bool nvml, module_loaded, first_blank;
+    usec wall_offset;
     int cpu_code;
     double request_timeout;
     size_t gpu_count, thing_count, link_count, value_count, call_fault_count, value_fault_count, lock_count;
@@ -154,10 +181,10 @@ struct scenario {
     struct value_fault *value_faults;
     struct lock *locks;
     struct windows gone, stopped, paused;
+    struct scenario *before; /* those of earlier initializations stay, for calls that still hold texts of them */
 };
 
 struct scenario *scenario_read(const char *path);
-void scenario_free(struct scenario *scenario);
 const struct gpu *scenario_gpu(unsigned int id);
 const struct thing *scenario_thing(dcgmGroupEntityPair_t entity);
 const struct value *scenario_value(dcgmGroupEntityPair_t entity, unsigned short field);
@@ -166,8 +193,10 @@ bool version_from(int major, int minor);
 
 /* ---- the clock (clock.c) ---- */
 
+void clock_open(void);
 usec clock_now(void);
 usec wall_of(usec time);
+usec wall_real(void);
 usec real_now(void);
 void real_sleep(double seconds);
 /* Waits until the scenario's time, or until the patience (of either clock) is over: false then. */
@@ -180,14 +209,17 @@ enum gauge { OPEN_HANDLES, OPEN_GROUPS, OPEN_FIELD_GROUPS, OPEN_WATCHES, KEPT_SA
 struct call_counter {
     const char *name;
     unsigned long long *count;
+    const void *report; /* where count lies */
 };
 
+void report_open(void);
 void report_call(struct call_counter *counter);
 void report_add(enum gauge gauge, long long amount);
 usec report_origin(usec now);
 void report_pause(bool embedded, bool paused, usec time);
 /* The last pause (1) or resume (0) in from..until, both inside; -1: none. */
 int report_paused(bool embedded, usec from, usec until, usec *at);
+bool report_resumed(bool embedded, usec from, usec until);
 
 /* ---- an engine and its clients (connection.c) ---- */
 
@@ -222,6 +254,8 @@ struct series {
     unsigned short field;
     char type;
     const struct value *value;
+    const struct thing *thing;
+    const struct gpu *gpu; /* NULL: no part of one */
     struct watcher *watchers;
     usec interval, keep, due, last, watched_since;
     bool warm; /* the first sample is behind it */
@@ -264,7 +298,7 @@ dcgmReturn_t call_plain(struct call_counter *counter, usec *now);
 #define ENTER_GPU(function_name, handle, gpu)                                          \
     struct call call;                                                                  \
     do {                                                                               \
-        static struct call_counter counter_ = {#function_name, NULL};                  \
+        static struct call_counter counter_ = {#function_name, NULL, NULL};                  \
         dcgmReturn_t begun_ = call_begin(&counter_, handle, gpu, &call);               \
         if (begun_ != ST_OK) return begun_;                                            \
     } while (0)
@@ -290,8 +324,7 @@ struct reading reading_now(struct engine *engine, dcgmGroupEntityPair_t entity, 
 
 /* ---- faults of values (faults.c) ---- */
 
-const struct value_fault *value_fault_at(const struct engine *engine, dcgmGroupEntityPair_t entity,
-                                         unsigned short field, usec watched_since, usec time);
+const struct value_fault *value_fault_at(const struct engine *engine, const struct series *series, usec time);
 bool gpu_lost(unsigned int gpu, usec time);
 
 /* ---- profiling (prof.c) ---- */

@@ -1,0 +1,120 @@
+"""The running daemon: sampler thread, web server, signals. Built by cli from the settings."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+from exporter.clock import ScaledClock, SystemClock, VirtualClock
+from exporter.core.pipeline import Pipeline
+from exporter.core.running import run_fast, run_timed
+from exporter.core.sampler import Sampler
+from exporter.core.workers import InlineWorker, ThreadWorker, Worker
+from exporter.endpoints import Published
+from exporter.model import Batch, Source
+from exporter.summary import summary
+from exporter.web.server import WebServer
+
+log = logging.getLogger(__name__)
+STOP_SECONDS = 0.8  # for the sources, and again for the web server: well under the 2 s that are promised
+
+
+class Sampling:
+    """Sources and sampler on the clock that the speed asks for. ``speed`` None: as fast as possible."""
+
+    def __init__(
+        self,
+        source: Source,
+        published: Published,
+        *,
+        interval: float,
+        speed: float | None = 1.0,
+        record: Callable[[Batch], None] | None = None,
+    ) -> None:
+        self._interval = interval
+        self._speed = speed
+        self._clock: SystemClock | ScaledClock | VirtualClock
+        if speed is None:
+            self._clock = VirtualClock(timestamp=SystemClock().timestamp())
+        else:
+            self._clock = SystemClock() if speed == 1.0 else ScaledClock(speed)
+        worker: Worker = InlineWorker(source) if speed is None else ThreadWorker(source)
+        pipeline = Pipeline(self._clock, interval)
+        self._sampler = Sampler([worker], pipeline, self._clock, published.publish, interval=interval, record=record)
+
+    def run(self, stop: threading.Event) -> None:
+        """Until told to stop or the source has ended."""
+        if isinstance(self._clock, VirtualClock):
+            run_fast(self._sampler, self._clock, self._interval, stop)
+        else:
+            run_timed(self._sampler, self._interval / (self._speed or 1.0), stop)
+
+    @property
+    def ended(self) -> bool:
+        """True when the source has ended by itself."""
+        return self._sampler.ended
+
+    def close(self) -> None:
+        """Close the source, or leave it behind if it hangs."""
+        self._sampler.close(STOP_SECONDS)
+
+
+class Daemon:
+    """Runs until SIGTERM or SIGINT; SIGHUP calls ``reload``."""
+
+    def __init__(self, sampling: Sampling, published: Published, web: WebServer, reload: Callable[[], None]) -> None:
+        self._sampling = sampling
+        self._published = published
+        self._web = web
+        self._reload = reload
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._hup = False
+
+    def run(self) -> int:
+        """Serve until stopped; the exit status."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._signalled)
+        sampler = threading.Thread(target=self._sample, name="sampler", daemon=True)
+        self._web.start()
+        for host, port in self._web.addresses:
+            log.info("listening on http%s://%s", "s" if self._web.secure else "", _address(host, port))
+        sampler.start()
+        while not self._stop.is_set():
+            self._wake.wait()
+            self._wake.clear()
+            if self._hup:
+                self._hup = False
+                self._reload()
+        sampler.join(STOP_SECONDS)
+        self._sampling.close()
+        self._web.stop(STOP_SECONDS)
+        log.info("stopped")
+        return 0
+
+    def _sample(self) -> None:
+        try:
+            self._sampling.run(self._stop)
+        except Exception:
+            log.exception("the sampler failed; this is a bug, please report it with this trace. Stopping.")
+            self._stop.set()
+            self._wake.set()
+            return
+        rendered = self._published.current
+        if self._sampling.ended and rendered is not None:
+            print(summary(rendered.snapshot), flush=True)
+            log.info("the input has ended; its numbers are served until the exporter is stopped")
+
+    def _signalled(self, number: int, _: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            self._hup = True
+        else:
+            self._stop.set()
+        self._wake.set()
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,41 @@
+"""What the player counted, read from outside while other processes run the library (see report.c)."""
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+_GAUGES = struct.Struct("7q8x")
+_FUNCTION = struct.Struct("56sQ")
+_FUNCTION_MAX = 96
+
+
+@dataclass(frozen=True)
+class Report:
+    open_handles: int
+    open_groups: int
+    open_field_groups: int
+    open_watches: int
+    """Fields of entities, times their watchers."""
+    kept_samples: int
+    hanging: int
+    """Calls that hang right now."""
+    total_calls: int
+    calls: dict[str, int]
+
+    def called(self, function: str) -> int:
+        return self.calls.get(function, 0)
+
+
+def read_report(path: Path) -> Report:
+    """All zero before the library was initialized."""
+    data = path.read_bytes() if path.exists() else b""
+    if not data:
+        return Report(0, 0, 0, 0, 0, 0, 0, {})
+    functions = data[_GAUGES.size : _GAUGES.size + _FUNCTION_MAX * _FUNCTION.size]
+    calls = {
+        name.rstrip(b"\0").decode("ascii"): count
+        for name, count in _FUNCTION.iter_unpack(functions)
+        if name.rstrip(b"\0")
+    }
+    handles, groups, field_groups, watches, samples, hanging, total = _GAUGES.unpack_from(data)
+    return Report(handles, groups, field_groups, watches, samples, hanging, total, calls)
