@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
-from collections.abc import Callable
-from types import FrameType
+from collections.abc import Callable, Iterable
 
 from exporter.clock import ScaledClock, SystemClock, VirtualClock
 from exporter.core.pipeline import Pipeline
 from exporter.core.running import run_fast, run_timed
 from exporter.core.sampler import Sampler
+from exporter.core.snapshot import Snapshot
 from exporter.core.workers import InlineWorker, ThreadWorker, Worker
 from exporter.endpoints import Published
 from exporter.model import Batch, Source
@@ -28,7 +29,7 @@ class Sampling:
     def __init__(
         self,
         source: Source,
-        published: Published,
+        publish: Callable[[Snapshot], None],
         *,
         interval: float,
         speed: float | None = 1.0,
@@ -43,7 +44,7 @@ class Sampling:
             self._clock = SystemClock() if speed == 1.0 else ScaledClock(speed)
         worker: Worker = InlineWorker(source) if speed is None else ThreadWorker(source)
         pipeline = Pipeline(self._clock, interval)
-        self._sampler = Sampler([worker], pipeline, self._clock, published.publish, interval=interval, record=record)
+        self._sampler = Sampler([worker], pipeline, self._clock, publish, interval=interval, record=record)
 
     def run(self, stop: threading.Event) -> None:
         """Until told to stop or the source has ended."""
@@ -62,8 +63,21 @@ class Sampling:
         self._sampler.close(STOP_SECONDS)
 
 
+def wait_for_signal(wanted: Iterable[signal.Signals], timeout: float | None = None) -> int | None:
+    """The next of these signals, which must be blocked; None when ``timeout`` seconds pass without.
+
+    Taken by waiting, not by handlers: a handler that sets an Event may run while its own thread holds the Event's lock.
+    """
+    if timeout is None:
+        return signal.sigwait(wanted)
+    taken = signal.sigtimedwait(wanted, timeout)
+    return None if taken is None else taken.si_signo
+
+
 class Daemon:
     """Runs until SIGTERM or SIGINT; SIGHUP calls ``reload``."""
+
+    SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
     def __init__(self, sampling: Sampling, published: Published, web: WebServer, reload: Callable[[], None]) -> None:
         self._sampling = sampling
@@ -71,49 +85,37 @@ class Daemon:
         self._web = web
         self._reload = reload
         self._stop = threading.Event()
-        self._wake = threading.Event()
-        self._hup = False
+        self._failed = False
 
     def run(self) -> int:
-        """Serve until stopped; the exit status."""
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._signalled)
+        """Serve until stopped; the exit status. Raises ListenError when an address cannot be bound."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, self.SIGNALS)  # before any thread is started: they inherit it
         sampler = threading.Thread(target=self._sample, name="sampler", daemon=True)
         self._web.start()
         for host, port in self._web.addresses:
-            log.info("listening on http%s://%s", "s" if self._web.secure else "", _address(host, port))
+            log.info("listening on %s", _address(host, port))
         sampler.start()
-        while not self._stop.is_set():
-            self._wake.wait()
-            self._wake.clear()
-            if self._hup:
-                self._hup = False
-                self._reload()
+        while wait_for_signal(self.SIGNALS) == signal.SIGHUP:
+            self._reload()
+        self._stop.set()
         sampler.join(STOP_SECONDS)
         self._sampling.close()
         self._web.stop(STOP_SECONDS)
         log.info("stopped")
-        return 0
+        return 1 if self._failed else 0
 
     def _sample(self) -> None:
         try:
             self._sampling.run(self._stop)
         except Exception:
             log.exception("the sampler failed; this is a bug, please report it with this trace. Stopping.")
-            self._stop.set()
-            self._wake.set()
+            self._failed = True
+            os.kill(os.getpid(), signal.SIGTERM)
             return
         rendered = self._published.current
         if self._sampling.ended and rendered is not None:
             print(summary(rendered.snapshot), flush=True)
             log.info("the input has ended; its numbers are served until the exporter is stopped")
-
-    def _signalled(self, number: int, _: FrameType | None) -> None:
-        if number == signal.SIGHUP:
-            self._hup = True
-        else:
-            self._stop.set()
-        self._wake.set()
 
 
 def _address(host: str, port: int) -> str:

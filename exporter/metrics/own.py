@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import resource
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from exporter.core.snapshot import Snapshot
 from exporter.metrics.family import Family, Group, Profile, Sample, Type, labels
@@ -53,7 +53,7 @@ class OwnState:
     started: float
     reload_successful: bool = True
     reload_timestamp: float = 0.0
-    connections: Mapping[str, int] = field(default_factory=dict)
+    connections: Callable[[], Mapping[str, int]] = dict  # how often what happened, asked for when it is needed
 
 
 def own_group(state: OwnState) -> Group:
@@ -63,7 +63,7 @@ def own_group(state: OwnState) -> Group:
         yield Sample(BUILD, labels(version=VERSION, python=platform.python_version()), 1)
         yield Sample(RELOAD_OK, "", float(state.reload_successful))
         yield Sample(RELOAD_TIME, "", state.reload_timestamp)
-        for event, count in state.connections.items():
+        for event, count in state.connections().items():
             yield Sample(CONNECTIONS, labels(event=event), count)
         usage = resource.getrusage(resource.RUSAGE_SELF)
         yield Sample(CPU, "", usage.ru_utime + usage.ru_stime)

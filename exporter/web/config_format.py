@@ -11,13 +11,12 @@ refused by name, never dropped: a file that is accepted is in force to the lette
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
+from exporter import strict_yaml
 from exporter.web.auth import HashError, hash_cost
 
 _MOST_BYTES = 1024 * 1024
@@ -101,21 +100,10 @@ def read_settings(path: Path) -> WebSettings:
     if len(text) > _MOST_BYTES:
         raise WebConfigError(path, "", f"longer than {_MOST_BYTES} bytes: not a web configuration file")
     try:
-        document = yaml.load(text, Loader=_StrictLoader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise WebConfigError(path, "", f"is not YAML: {' '.join(str(error).split())}") from error
+        document = strict_yaml.load(text)
+    except ValueError as error:
+        raise WebConfigError(path, "", str(error)) from error
     return _Reader(path).settings(document)
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """Refuses a key that is given twice, of which YAML silently takes the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [key.value for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", node.start_mark)
-        return super().construct_mapping(node, deep=deep)
 
 
 class _Reader:

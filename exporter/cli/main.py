@@ -1,0 +1,62 @@
+"""Entry point: parse, load, dispatch; every foreseen failure becomes one line and an exit status."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+from exporter import logs
+from exporter.cli.arguments import PROGRAM, WRONG_USE, parse
+from exporter.config.errors import ConfigError
+from exporter.config.loading import load
+from exporter.config.options import LOG_FORMAT, LOG_LEVEL, SOURCE_WORKLOAD, Command
+from exporter.model import SourceError
+from exporter.web.listen import ListenError
+
+log = logging.getLogger(__name__)
+CANNOT = 1  # exit status: cannot do its job
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status: 0 clean end, 1 cannot do its job, 2 wrong use or configuration."""
+    asked = parse(sys.argv[1:] if argv is None else argv)
+    try:
+        loaded = load(asked.command, asked.flags, os.environ)
+        settings = loaded.settings
+        if settings[SOURCE_WORKLOAD] == ("list",):
+            return _list_workloads()
+        logs.set_up(settings[LOG_LEVEL], settings[LOG_FORMAT])
+        for warning in loaded.warnings:
+            log.warning(warning)
+        if asked.command is Command.RECORD:
+            from exporter.cli.record import record
+
+            return 0 if asked.flags.get("check_config") else record(settings)
+        from exporter.cli.serve import check, serve
+
+        if asked.flags.get("check_config"):
+            check(settings)
+            print("the configuration is valid")
+            return 0
+        return serve(asked, loaded)
+    except ConfigError as error:
+        return _failed(str(error), WRONG_USE)
+    except SourceError as error:
+        return _failed(f"{error}; {error.remedy}" if error.remedy else str(error), CANNOT)
+    except ListenError as error:
+        return _failed(str(error), CANNOT)
+
+
+def _failed(message: str, status: int) -> int:
+    print(f"{PROGRAM}: {message}", file=sys.stderr)
+    return status
+
+
+def _list_workloads() -> int:
+    from exporter.sources.simulated.workloads import WORKLOADS
+
+    for name, workload in WORKLOADS.items():
+        print(f"{name:<20} {workload.description}")
+    return 0

@@ -1,0 +1,1 @@
+"""Flags, environment and YAML file: three ways to say the same things."""

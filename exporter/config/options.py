@@ -1,0 +1,168 @@
+"""The table of options (DESIGN 8): each is a flag, an environment variable and a key of the YAML file."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from exporter.config import parsers
+
+T_co = TypeVar("T_co", covariant=True)
+ENVIRONMENT_PREFIX = "HONEST_GPU_"
+
+
+class Command(enum.Enum):
+    """What the program can be asked to do."""
+
+    SERVE = "serve"
+    RECORD = "record"
+
+
+_READING = (Command.SERVE, Command.RECORD)
+_SERVING = (Command.SERVE,)
+SOURCES = ("auto", "dcgm-exporter", "replay", "simulated")
+
+
+@dataclass(frozen=True)
+class Option(Generic[T_co]):
+    """One option. ``name`` is dotted; ``parse`` takes one text; ``default`` is the value when nobody says anything."""
+
+    name: str
+    parse: Callable[[str], T_co]
+    default: T_co
+    help: str
+    metavar: str = ""
+    commands: tuple[Command, ...] = _SERVING
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """Its name in the environment."""
+        return ENVIRONMENT_PREFIX + self.name.upper().replace(".", "_").replace("-", "_")
+
+    @property
+    def switch(self) -> bool:
+        """True when the flag takes no value."""
+        return self.default is True or self.default is False
+
+
+@dataclass(frozen=True)
+class Repeated(Option[tuple[T_co, ...]]):
+    """An option that takes several values: repeated as a flag, comma-separated in the environment, a list in YAML."""
+
+
+def _each(parse: Callable[[str], T_co]) -> Callable[[str], tuple[T_co, ...]]:
+    """A parser of one item that gives it as a tuple, so that items add up."""
+    return lambda value: (parse(value),)
+
+
+SOURCE = Option("source", parsers.one_of(*SOURCES), "auto", "how to read GPUs", "|".join(SOURCES), _READING)
+SOURCE_URL = Option[str](
+    "source.url", parsers.text, "", "dcgm-exporter: the other exporter's /metrics", "URL", _READING
+)
+SOURCE_PATH = Option[Path | None](
+    "source.path",
+    parsers.path,
+    None,
+    "replay: PyTorch trace, folder or .tar.gz of ranks, Nsight Systems SQLite export, or recording",
+    "PATH",
+    _READING,
+)
+SOURCE_WORKLOAD = Repeated[str](
+    "source.workload",
+    _each(parsers.text),
+    (),
+    "simulated: one workload a GPU, repeated to --source.gpus; `list` prints them",
+    "A[,B...]",
+    _READING,
+)
+SOURCE_GPUS = Option("source.gpus", parsers.whole_number(1, 1024), 8, "simulated: number of GPUs", "N", _READING)
+SOURCE_SPEED = Option[float | None](
+    "source.speed", parsers.speed, 1.0, "replay, simulated: times real time, or max", "X", _READING
+)
+SOURCE_ONCE = Option(
+    "source.once",
+    parsers.boolean,
+    False,
+    "replay, simulated: end after one pass and print a summary; the numbers are served until stopped",
+    commands=_READING,
+)
+WAIT_FOR_GPUS = Option(
+    "wait-for-gpus", parsers.boolean, False, "auto: without a GPU stay, serve present_gpus 0 and look again"
+)
+SAMPLING_INTERVAL = Option(
+    "sampling.interval", parsers.duration, 1.0, "time between reads, at least 100ms", "DURATION", _READING
+)
+LISTEN_ADDRESS = Repeated[str](
+    "web.listen-address", _each(parsers.text), (":9836",), "where to listen (repeatable): :PORT, HOST:PORT", "ADDRESS"
+)
+TELEMETRY_PATH = Option("web.telemetry-path", parsers.url_path, "/metrics", "path of the metrics", "PATH")
+WEB_CONFIG = Option[Path | None](
+    "web.config.file", parsers.path, None, "TLS and basic auth, in exporter-toolkit's format", "FILE"
+)
+METRICS_PROFILE = Option(
+    "metrics.profile",
+    parsers.one_of("minimal", "default", "full"),
+    "default",
+    "how many series: about 30, 100 or all",
+    "minimal|default|full",
+)
+METRICS_INCLUDE = Repeated[str](
+    "metrics.include", _each(parsers.glob), (), "families to add to the profile (repeatable)", "GLOB"
+)
+METRICS_EXCLUDE = Repeated[str](
+    "metrics.exclude", _each(parsers.glob), (), "families to leave out (repeatable), before all else", "GLOB"
+)
+LOG_LEVEL = Option(
+    "log.level",
+    parsers.one_of("debug", "info", "warning", "error"),
+    "info",
+    "least severity that is logged",
+    "debug|info|warning|error",
+    _READING,
+)
+LOG_FORMAT = Option("log.format", parsers.one_of("text", "json"), "text", "one line an event", "text|json", _READING)
+RECORD_OUT = Option[Path | None](
+    "out", parsers.path, None, "record: file to write, JSON lines compressed with gzip", "FILE", (Command.RECORD,)
+)
+RECORD_DURATION = Option[float | None](
+    "duration",
+    parsers.duration,
+    None,
+    "record: end after this time; else at the end of the input, or when stopped",
+    "DURATION",
+    (Command.RECORD,),
+)
+
+OPTIONS: tuple[Option[object], ...] = (
+    SOURCE,
+    SOURCE_URL,
+    SOURCE_PATH,
+    SOURCE_WORKLOAD,
+    SOURCE_GPUS,
+    SOURCE_SPEED,
+    SOURCE_ONCE,
+    WAIT_FOR_GPUS,
+    SAMPLING_INTERVAL,
+    LISTEN_ADDRESS,
+    TELEMETRY_PATH,
+    WEB_CONFIG,
+    METRICS_PROFILE,
+    METRICS_INCLUDE,
+    METRICS_EXCLUDE,
+    LOG_LEVEL,
+    LOG_FORMAT,
+    RECORD_OUT,
+    RECORD_DURATION,
+)
+
+
+def by_name() -> dict[str, Option[object]]:
+    """The table by name."""
+    return {option.name: option for option in OPTIONS}

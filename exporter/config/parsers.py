@@ -1,0 +1,95 @@
+"""From the text of an option to its value. Each raises ValueError saying what was expected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+_DURATION = re.compile(r"(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?:(?P<s>\d+(?:\.\d+)?)s)?(?:(?P<ms>\d+)ms)?\Z")
+_BARE = re.compile(r"\d+(?:\.\d+)?\Z")
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+def text(value: str) -> str:
+    """As it is."""
+    return value
+
+
+def path(value: str) -> Path:
+    """A file or folder; not looked at here."""
+    if "\0" in value:
+        raise ValueError("expected a path, which has no NUL character")
+    return Path(value)
+
+
+def boolean(value: str) -> bool:
+    """true or false."""
+    lowered = value.lower()
+    if lowered in _TRUE or lowered in _FALSE:
+        return lowered in _TRUE
+    raise ValueError("expected true or false")
+
+
+def duration(value: str) -> float:
+    """Seconds, from ``1s``, ``100ms``, ``10m``, ``1h30m``, or a bare number of seconds; above 0."""
+    match = _DURATION.match(value)
+    if _BARE.match(value):
+        seconds = float(value)
+    elif match and any(match.groupdict().values()):
+        hours, minutes, rest, milli = (float(match[unit] or 0) for unit in ("h", "m", "s", "ms"))
+        seconds = hours * 3600 + minutes * 60 + rest + milli / 1000
+    else:
+        raise ValueError("expected a duration such as 1s, 500ms, 10m or 1h30m")
+    if seconds <= 0:
+        raise ValueError("expected a duration above 0")
+    return seconds
+
+
+def speed(value: str) -> float | None:
+    """Times real time; None for ``max``: as fast as possible."""
+    if value == "max":
+        return None
+    try:
+        factor = float(value)
+    except ValueError:
+        factor = 0.0
+    if not 0.001 <= factor <= 10_000:
+        raise ValueError("expected max or a number from 0.001 to 10000, 1 being real time")
+    return factor
+
+
+def whole_number(low: int, high: int) -> Callable[[str], int]:
+    """A parser for whole numbers of a range, both ends included."""
+
+    def parse(value: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", value) or not low <= int(value) <= high:
+            raise ValueError(f"expected a whole number from {low} to {high}")
+        return int(value)
+
+    return parse
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """A parser for one of these words."""
+
+    def parse(value: str) -> str:
+        if value not in choices:
+            raise ValueError(f"expected {', '.join(choices[:-1])} or {choices[-1]}")
+        return value
+
+    return parse
+
+
+def url_path(value: str) -> str:
+    """The path of a page: begins with a slash, has no query."""
+    if not re.fullmatch(r"/[A-Za-z0-9._~/-]*", value) or value.startswith("/-/"):
+        raise ValueError("expected a path such as /metrics; /-/ is taken by the probes")
+    return value
+
+
+def glob(value: str) -> str:
+    """A pattern over metric names."""
+    if not re.fullmatch(r"[a-zA-Z0-9_:*?\[\]!-]+", value):
+        raise ValueError("expected a metric name, with * and ? as wildcards, such as honest_gpu_ecc_*")
+    return value

@@ -1,0 +1,230 @@
+"""Our own recordings: every batch of a source as JSON lines, compressed with gzip. Writer and source.
+
+First line: a header. Then one line a batch: ``end`` in seconds since the first batch, the devices when they changed,
+problems and rejected counts when there are any, and the readings as [device, field, end, value, start, absence, label],
+times relative like ``end``, what is empty at the end left out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import IO, Any, cast
+
+from exporter.fields import FIELDS
+from exporter.model import Absence, Batch, Device, Entity, Problem, Reading
+from exporter.sources.replay.traces import TraceError
+from exporter.version import VERSION
+
+FORMAT = "honest-gpu-exporter recording"
+FORMAT_VERSION = 1
+
+
+class Recorder:
+    """Writes batches to a file; call it with each. What was flushed can be read even when the end is missing."""
+
+    def __init__(self, path: Path) -> None:
+        """Creates the file, or empties it. OSError when that cannot be done."""
+        self._file: IO[str] = gzip.open(path, "wt", encoding="utf-8", compresslevel=4)  # noqa: SIM115 - closed by close
+        self._origin: float | None = None
+        self._devices: dict[str, Sequence[Device]] = {}
+        self.batches = 0
+        self._write({"format": FORMAT, "version": FORMAT_VERSION, "exporter": VERSION})
+
+    def __call__(self, batch: Batch) -> None:
+        """Append one batch."""
+        if self._origin is None:
+            self._origin = batch.end
+        line: dict[str, Any] = {"source": batch.source, "end": round(batch.end - self._origin, 6)}
+        if self._devices.get(batch.source) != batch.devices:
+            self._devices[batch.source] = batch.devices
+            line["devices"] = [_pack_device(device) for device in batch.devices]
+        if batch.details:
+            line["details"] = dict(batch.details)
+        if batch.problems:
+            line["problems"] = [[p.what, p.why, p.remedy, _pack_entity(p.entity)] for p in batch.problems]
+        if batch.rejected:
+            line["rejected"] = [[field, why, count] for (field, why), count in batch.rejected.items()]
+        numbers = {device.entity: number for number, device in enumerate(batch.devices)}
+        line["readings"] = [
+            _pack_reading(numbers[r.entity], r, self._origin) for r in batch.readings if r.entity in numbers
+        ]
+        self._write(line)
+        self.batches += 1
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._file.close()
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """One recorded batch, times relative to the first."""
+
+    end: float
+    devices: dict[str, Sequence[Device]]
+    batch: Batch
+
+
+class RecordingSource:
+    """Plays a recording, at its own pace on the clock that it is read with; reads the file as it goes."""
+
+    def __init__(self, name: str, path: Path, *, loop: bool) -> None:
+        """Reads the head of the file. TraceError when this is no recording, or there is no batch in it."""
+        self.name = name
+        self._path = path
+        self._loop = loop
+        self._frames = _frames(path)
+        self._next: _Frame | None = next(self._frames, None)
+        if self._next is None:
+            raise TraceError(f"{path}: a recording without a batch: nothing can be played")
+        self._devices: dict[str, Sequence[Device]] = self._next.devices
+        self._origin: float | None = None
+        self._last = 0.0
+        self._pace = 1.0
+        self._final = False
+
+    def read(self, now: float) -> Batch:
+        """All batches that are due by ``now``, as one."""
+        if self._origin is None:
+            self._origin = now
+        readings: list[Reading] = []
+        problems: list[Problem] = []
+        rejected: dict[tuple[str, str], int] = {}
+        end = now
+        while self._next is not None and self._origin + self._next.end <= now + 1e-9:
+            frame = self._next
+            shift = self._origin
+            readings += [
+                r._replace(end=r.end + shift, start=None if r.start is None else r.start + shift)
+                for r in frame.batch.readings
+            ]
+            problems = list(frame.batch.problems)
+            for key, count in frame.batch.rejected.items():
+                rejected[key] = rejected.get(key, 0) + count
+            self._devices, end = frame.devices, shift + frame.end
+            self._advance(frame)
+        final = self._next is None
+        devices = [device for listed in self._devices.values() for device in listed]
+        self._final = final
+        return Batch(
+            self.name, end, devices, readings, tuple(problems), rejected, {"recording": self._path.name}, final
+        )
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._frames = iter(())
+
+    def _advance(self, frame: _Frame) -> None:
+        if frame.end > self._last:
+            self._pace = frame.end - self._last
+        self._last = frame.end
+        self._next = next(self._frames, None)
+        if self._next is None and self._loop and self._origin is not None and frame.end > 0:
+            self._origin += frame.end + self._pace
+            self._last = 0.0
+            self._frames = _frames(self._path)
+            self._next = next(self._frames, None)
+
+
+def is_recording(head: bytes) -> bool:
+    """Whether a file that unpacks to ``head`` is a recording."""
+    return head.lstrip().startswith(b'{"format":"' + FORMAT.encode())
+
+
+def _frames(path: Path) -> Iterator[_Frame]:
+    """A file cut short (the recorder was killed) ends where it is cut; a damaged line is an error."""
+    devices: dict[str, Sequence[Device]] = {}
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            header = json.loads(file.readline())
+            if header.get("format") != FORMAT:
+                raise TraceError(f"{path}: not a recording of this exporter")
+            if header.get("version") != FORMAT_VERSION:
+                raise TraceError(
+                    f"{path}: recording format {header.get('version')}, this exporter reads {FORMAT_VERSION}: "
+                    f"play it with the version that wrote it, {header.get('exporter')}"
+                )
+            for number, text in enumerate(file, start=2):
+                if not text.endswith("\n"):
+                    return  # the last line was being written
+                yield _frame(path, number, text, devices)
+    except EOFError:
+        return
+    except (OSError, zlib.error, UnicodeDecodeError, json.JSONDecodeError, AttributeError) as error:
+        raise TraceError(f"{path}: cannot be read as a recording: {error}") from error
+
+
+def _frame(path: Path, number: int, text: str, devices: dict[str, Sequence[Device]]) -> _Frame:
+    try:
+        line = json.loads(text)
+        source = str(line["source"])
+        if "devices" in line:
+            devices[source] = [_unpack_device(packed) for packed in line["devices"]]
+        listed = devices[source]
+        readings = [_unpack_reading(listed, packed) for packed in line["readings"]]
+        problems = [Problem(what, why, remedy, _unpack_entity(e)) for what, why, remedy, e in line.get("problems", ())]
+        rejected = {(str(field), str(why)): int(count) for field, why, count in line.get("rejected", ())}
+        end = float(line["end"])
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise TraceError(f"{path}: line {number} is damaged ({type(error).__name__}: {error})") from error
+    return _Frame(end, dict(devices), Batch(source, end, listed, readings, problems, rejected))
+
+
+def _pack_entity(entity: Entity | None) -> list[Any] | None:
+    return None if entity is None else list(entity)
+
+
+def _unpack_entity(packed: list[Any] | None) -> Entity | None:
+    return None if packed is None else Entity(str(packed[0]), None if packed[1] is None else int(packed[1]))
+
+
+def _pack_device(device: Device) -> dict[str, Any]:
+    return asdict(replace(device, fields=frozenset())) | {
+        "entity": _pack_entity(device.entity),
+        "fields": sorted(device.fields),
+    }
+
+
+def _unpack_device(packed: dict[str, Any]) -> Device:
+    entity = _unpack_entity(packed["entity"])
+    assert entity is not None
+    # a field that a later version records and this one does not know is left out, not refused
+    return Device(**{**packed, "entity": entity, "fields": frozenset(packed["fields"]) & FIELDS.keys()})
+
+
+def _pack_reading(number: int, reading: Reading, origin: float) -> list[Any]:
+    packed: list[Any] = [
+        number,
+        reading.field,
+        round(reading.end - origin, 6),
+        reading.value,
+        None if reading.start is None else round(reading.start - origin, 6),
+        None if reading.absence is None else reading.absence.value,
+        reading.label or None,
+    ]
+    while packed[-1] is None:
+        packed.pop()
+    return packed
+
+
+def _unpack_reading(devices: Sequence[Device], packed: list[Any]) -> Reading:
+    number, field, end, value, start, absence, label = packed + [None] * (7 - len(packed))
+    if field not in FIELDS:
+        raise ValueError(f"no such field: {field}")
+    return Reading(
+        devices[number].entity,
+        str(field),
+        float(end),
+        cast("float | None", value),
+        cast("float | None", start),
+        None if absence is None else Absence(absence),
+        label or "",
+    )
