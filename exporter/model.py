@@ -68,6 +68,7 @@ class Device:
     driver_version: str = ""
     minor: str = ""
     mig_profile: str = ""
+    mig_uuid: str = ""  # of a GPU instance: the driver's own UUID for it, MIG-...
     mig_enabled: bool = False  # a board cut into instances: the driver's claim does not exist on it
 
 

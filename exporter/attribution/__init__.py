@@ -1,0 +1,1 @@
+"""Whose GPU is it: pods, jobs and processes that hold GPUs."""

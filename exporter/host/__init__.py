@@ -1,0 +1,1 @@
+"""The host's part: processes that hold a GPU, pressure, RDMA."""
