@@ -4,28 +4,56 @@ from __future__ import annotations
 
 import html
 import threading
+import time
 from collections.abc import Callable, Mapping
 
 from exporter.core.snapshot import EntityView, Snapshot
-from exporter.exposition import Rendered
+from exporter.exposition import Form, Rendered
 from exporter.metrics.family import Family, Sample
 from exporter.version import VERSION
 from exporter.web.negotiation import Encoding, Format, negotiate_encoding, negotiate_format
 from exporter.web.routes import Handler, Request, Response, text_response
 
+AHEAD_FOR = 300.0  # seconds for which a form that was asked for is rendered ahead of the next scrape
+AHEAD_EVERY = 0.9  # seconds between renderings ahead: faster sampling does not pay for each of its windows
+
 
 class Published:
-    """Holds the last Snapshot, rendered when asked for. Swapped as one, so that a scrape sees one Snapshot only."""
+    """Holds the last Snapshot. Swapped as one, so that a scrape sees one Snapshot only.
 
-    def __init__(self, collect: Callable[[Snapshot], Mapping[Family, list[Sample]]]) -> None:
+    Forms that somebody scrapes are rendered when a Snapshot is published, so that the scrape finds bytes; others when
+    they are asked for.
+    """
+
+    def __init__(
+        self,
+        collect: Callable[[Snapshot], Mapping[Family, list[Sample]]],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._collect = collect
+        self._now = now
         self._rendered: Rendered | None = None
+        self._asked: dict[Form, float] = {}  # form -> when it was last scraped
+        self._ahead = float("-inf")
         self._first = threading.Event()
 
     def publish(self, snapshot: Snapshot) -> None:
         """Make ``snapshot`` the current one."""
-        self._rendered = Rendered(snapshot, self._collect)
+        rendered, now = Rendered(snapshot, self._collect), self._now()
+        if now - self._ahead >= AHEAD_EVERY:
+            self._ahead = now
+            for form, asked in list(self._asked.items()):
+                if now - asked < AHEAD_FOR:
+                    rendered.get(form)
+        self._rendered = rendered
         self._first.set()
+
+    def scrape(self, form: Form) -> bytes | None:
+        """The exposition of the current Snapshot; None before the first window."""
+        if self._rendered is None:
+            return None
+        self._asked[form] = self._now()
+        return self._rendered.get(form)
 
     @property
     def current(self) -> Rendered | None:
@@ -41,13 +69,12 @@ def endpoints(published: Published, telemetry_path: str) -> dict[str, Handler]:
     """Path -> handler."""
 
     def metrics(request: Request) -> Response:
-        rendered = published.current
-        if rendered is None:
-            return text_response(503, "The first sampling window has not closed yet.", {"Retry-After": "1"})
         wanted = negotiate_format(request.headers.get("accept"))
         encoding = negotiate_encoding(request.headers.get("accept-encoding"))
         gzipped = encoding is Encoding.GZIP
-        body = rendered.get(open_metrics=wanted is Format.OPENMETRICS, gzipped=gzipped)
+        body = published.scrape((wanted is Format.OPENMETRICS, gzipped))
+        if body is None:
+            return text_response(503, "The first sampling window has not closed yet.", {"Retry-After": "1"})
         headers = {"Vary": "Accept, Accept-Encoding"} | ({"Content-Encoding": encoding.value} if gzipped else {})
         return Response(200, wanted.value, body, headers)
 

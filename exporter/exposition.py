@@ -51,6 +51,9 @@ def _write(lines: list[str], name: str, samples: Iterable[Sample]) -> None:
         lines.append(f"{name}{suffix}{braces} {float(value)!r}\n")
 
 
+Form = tuple[bool, bool]  # (OpenMetrics, gzipped)
+
+
 class Rendered:
     """The bytes of one Snapshot, each rendered when first asked for and kept."""
 
@@ -58,16 +61,15 @@ class Rendered:
         self.snapshot = snapshot
         self._collect = collect
         self._families: Mapping[Family, list[Sample]] | None = None
-        self._bytes: dict[tuple[bool, bool], bytes] = {}
+        self._bytes: dict[Form, bytes] = {}
         self._lock = threading.Lock()
 
-    def get(self, *, open_metrics: bool, gzipped: bool) -> bytes:
+    def get(self, form: Form) -> bytes:
         """The exposition; the same object each time it is asked for."""
-        key = (open_metrics, gzipped)
         with self._lock:
-            if key not in self._bytes:
-                self._bytes[key] = self._render(open_metrics, gzipped)
-            return self._bytes[key]
+            if form not in self._bytes:
+                self._bytes[form] = self._render(*form)
+            return self._bytes[form]
 
     def _render(self, open_metrics: bool, gzipped: bool) -> bytes:
         if gzipped:

@@ -21,8 +21,14 @@ ALLOWED: dict[str, set[str]] = {
     "sources": {"model", "fields", "version"},
     "metrics": {"core", "fields", "version"},
     "exposition": {"core", "metrics"},
-    "web": set(),
-    "config": set(),
+    "strict_yaml": set(),
+    "web": {"strict_yaml"},
+    "config": {"strict_yaml"},
+    "host": {"model"},
+    "attribution": {"model"},
+    "hardware": {"model", "fields", "strict_yaml"},
+    "summary": {"core"},
+    "daemon": {"model", "clock", "core", "endpoints", "summary", "web"},
     "endpoints": {"core", "metrics", "exposition", "web", "version"},
 }
 

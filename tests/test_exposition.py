@@ -40,8 +40,8 @@ def collect(taken: Snapshot) -> dict[Family, list[Sample]]:
 
 def test_both_formats_say_the_same_to_the_reference_parsers() -> None:
     rendered = Rendered(snapshot(), collect)
-    plain = rendered.get(open_metrics=False, gzipped=False).decode()
-    om = rendered.get(open_metrics=True, gzipped=False).decode()
+    plain = rendered.get((False, False)).decode()
+    om = rendered.get((True, False)).decode()
     one = {(s.name, tuple(sorted(s.labels.items()))): s.value for f in parse_text(plain) for s in f.samples}
     parsed = openmetrics_parser.text_string_to_metric_families(om)  # type: ignore[no-untyped-call]
     two = {(s.name, tuple(sorted(s.labels.items()))): s.value for f in parsed for s in f.samples}
@@ -54,17 +54,17 @@ def test_both_formats_say_the_same_to_the_reference_parsers() -> None:
 
 
 def test_no_series_twice() -> None:
-    lines = Rendered(snapshot(), collect).get(open_metrics=False, gzipped=False).decode().splitlines()
+    lines = Rendered(snapshot(), collect).get((False, False)).decode().splitlines()
     series = [line.rsplit(" ", 1)[0] for line in lines if not line.startswith("#")]
     assert len(set(series)) == len(series)
 
 
 def test_bytes_are_kept_and_gzip_is_the_same_text() -> None:
     rendered = Rendered(snapshot(), collect)
-    plain = rendered.get(open_metrics=True, gzipped=False)
-    packed = rendered.get(open_metrics=True, gzipped=True)
-    assert rendered.get(open_metrics=True, gzipped=False) is plain
-    assert rendered.get(open_metrics=True, gzipped=True) is packed
+    plain = rendered.get((True, False))
+    packed = rendered.get((True, True))
+    assert rendered.get((True, False)) is plain
+    assert rendered.get((True, True)) is packed
     assert gzip.decompress(packed) == plain
 
 
@@ -78,6 +78,6 @@ def test_series_a_gpu_within_the_budgets() -> None:
 @given(st.text())
 def test_any_label_value_survives(model: str) -> None:
     rendered = Rendered(snapshot(model), collect)
-    plain = rendered.get(open_metrics=False, gzipped=False).decode()
+    plain = rendered.get((False, False)).decode()
     found = [s.labels.get("model", "") for f in parse_text(plain) for s in f.samples if s.name == "honest_gpu_info"]
     assert found == [model, model]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from exporter.core.snapshot import Snapshot
@@ -32,9 +33,9 @@ class Profile(enum.IntEnum):
 DEVICE = ("gpu", "uuid", "gpu_instance")  # gpu_instance on MIG instances only
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Family:
-    """One family. ``name`` is without namespace and without the type's suffix (_total, _info, _bucket)."""
+    """One family, compared by identity. ``name``: without namespace and the type's suffix (_total, _info, _bucket)."""
 
     name: str
     type: Type
@@ -81,6 +82,7 @@ def escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
+@lru_cache(maxsize=16384)  # the same few labels come again with each Snapshot
 def labels(**values: str) -> str:
     """Label text from name=value, empty values left out (in Prometheus an empty label is an absent one)."""
     return ",".join(f'{name}="{escape(value)}"' for name, value in values.items() if value)

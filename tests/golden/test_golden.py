@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from exporter.sources.scrape.source import ExporterSource
+from exporter.sources.simulated.source import simulated_source
 
 from exporter.clock import VirtualClock
 from exporter.core.pipeline import Pipeline
@@ -20,8 +22,6 @@ from exporter.metrics.catalogue import GROUPS, Selection, samples
 from exporter.metrics.family import Profile
 from exporter.model import Source
 from exporter.sources.replay.opening import open_replay
-from exporter.sources.scrape.source import ExporterSource
-from exporter.sources.simulated.source import simulated_source
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[2] / "shared" / "data"

@@ -15,9 +15,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
+from exporter.sources.replay.traces import TraceError
+
 from exporter.fields import FIELDS
 from exporter.model import Absence, Batch, Device, Entity, Problem, Reading
-from exporter.sources.replay.traces import TraceError
 from exporter.version import VERSION
 
 FORMAT = "honest-gpu-exporter recording"
