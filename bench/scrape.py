@@ -1,7 +1,8 @@
 """Scrape latency of the web server against a plain prometheus_client server with the same samples.
 
-Each scrape is a new connection on loopback. "first" is the first scrape of a Snapshot (it is rendered then), "again"
-one from the kept bytes. A real Prometheus sees "first" when it scrapes less often than the sampler samples.
+Each scrape is a new connection on loopback. "ready": the bytes are there, as they are for every scraper after its first
+scrape when sampling is not faster than once a second. "rendered": the scrape renders a Snapshot that was just published,
+as with faster sampling or a form that nobody asked for before.
 """
 
 from __future__ import annotations
@@ -79,17 +80,17 @@ def _compare(title: str, taken: list[Snapshot]) -> None:
     theirs, thread = prometheus_client.start_http_server(0, "127.0.0.1", registry)
     print(f"\n{title}: {count} samples, {len(body)} bytes of text\n")
     print(
-        "| form | bytes | first p50/p99 ms | again p50/p99 ms | prometheus_client p50/p99 ms | ratio p50 first/again |"
+        "| form | bytes | ready p50/p99 ms | rendered p50/p99 ms | prometheus_client p50/p99 ms | ratio p50 ready/rendered |"
     )
     print("|---|---|---|---|---|---|")
     for form, headers in FORMS.items():
         port = ours.addresses[0][1]
-        first = _measure(port, headers, lambda n: published.publish(taken[n % len(taken)]))
-        again = _measure(port, headers, lambda _: None)
+        rendered = _measure(port, headers, lambda n: published.publish(taken[n % len(taken)]))
+        ready = _measure(port, headers, lambda _: None)
         other = _measure(theirs.server_port, headers, lambda _: None)
         print(
-            f"| {form} | {first[2]} | {first[0]:.1f} / {first[1]:.1f} | {again[0]:.1f} / {again[1]:.1f} "
-            f"| {other[0]:.1f} / {other[1]:.1f} | {other[0] / first[0]:.1f}x / {other[0] / again[0]:.1f}x |"
+            f"| {form} | {ready[2]} | {ready[0]:.1f} / {ready[1]:.1f} | {rendered[0]:.1f} / {rendered[1]:.1f} "
+            f"| {other[0]:.1f} / {other[1]:.1f} | {other[0] / ready[0]:.1f}x / {other[0] / rendered[0]:.1f}x |"
         )
     ours.stop()
     theirs.shutdown()

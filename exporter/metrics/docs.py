@@ -11,7 +11,8 @@ Generated from the catalogue (`make docs`); a test holds that it is current.
 
 Profile: the smallest `--metrics.profile` that includes the family. Device series carry `gpu` (the driver's index),
 `uuid` and, on MIG instances only, `gpu_instance`; join everything else from `honest_gpu_info`. A series without a
-sample means that the number is not known; `honest_gpu_field_supported` and `honest_gpu_profiling_state` say why. It never means 0.
+sample means that the number is not known; `honest_gpu_field_supported` and `honest_gpu_profiling_state` say why. It
+never means 0.
 
 Gauges show the last closed sampling window. For anything longer, take the counters:
 `rate(honest_gpu_sm_active_seconds_total[5m]) / ignoring(of) rate(honest_gpu_observed_seconds_total{of="sm"}[5m])`
