@@ -1,8 +1,8 @@
 """Scrape latency of the web server against a plain prometheus_client server with the same samples.
 
-Each scrape is a new connection on loopback. "ready": the bytes are there, as they are for every scraper after its first
-scrape when sampling is not faster than once a second. "rendered": the scrape renders a Snapshot that was just published,
-as with faster sampling or a form that nobody asked for before.
+Each scrape is a new connection on loopback. "ready": the bytes are there, as they are for every scraper after its
+first scrape when sampling is not faster than once a second. "rendered": the scrape renders a Snapshot that was just
+published, as with faster sampling or a form that nobody asked for before.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ def _compare(title: str, taken: list[Snapshot]) -> None:
     registry.register(_Same(body))
     theirs, thread = prometheus_client.start_http_server(0, "127.0.0.1", registry)
     print(f"\n{title}: {count} samples, {len(body)} bytes of text\n")
-    print(
-        "| form | bytes | ready p50/p99 ms | rendered p50/p99 ms | prometheus_client p50/p99 ms | ratio p50 ready/rendered |"
-    )
+    print("| form | bytes | ready p50/p99 ms | rendered p50/p99 ms | prometheus_client p50/p99 ms | p50 ratios |")
     print("|---|---|---|---|---|---|")
     for form, headers in FORMS.items():
         port = ours.addresses[0][1]

@@ -29,6 +29,15 @@ def build_source(settings: Settings) -> Source:
     return WaitingSource("auto", _no_gpu) if settings[WAIT_FOR_GPUS] else _no_gpu()
 
 
+def check_source(settings: Settings) -> None:
+    """What can be told of the source's settings without reading a GPU or a whole trace. Raises ConfigError."""
+    kind, path = settings[SOURCE], settings[SOURCE_PATH]
+    if kind == "replay" and path is not None and not path.exists():
+        raise ConfigError(f"{settings.where(SOURCE_PATH)}: {path}: no such file or folder")
+    if kind in ("simulated", "dcgm-exporter"):
+        build_source(settings).close()
+
+
 def _simulated(settings: Settings) -> Source:
     from exporter.sources.simulated.source import simulated_source
 

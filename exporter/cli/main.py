@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 
 from exporter import logs
-from exporter.cli.arguments import PROGRAM, WRONG_USE, parse
+from exporter.cli.arguments import PROGRAM, WRONG_USE, Asked, parse
 from exporter.config.errors import ConfigError
-from exporter.config.loading import load
+from exporter.config.loading import Loaded, load
 from exporter.config.options import LOG_FORMAT, LOG_LEVEL, SOURCE_WORKLOAD, Command
 from exporter.model import SourceError
 from exporter.web.listen import ListenError
@@ -30,23 +30,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         logs.set_up(settings[LOG_LEVEL], settings[LOG_FORMAT])
         for warning in loaded.warnings:
             log.warning(warning)
-        if asked.command is Command.RECORD:
-            from exporter.cli.record import record
-
-            return 0 if asked.flags.get("check_config") else record(settings)
-        from exporter.cli.serve import check, serve
-
-        if asked.flags.get("check_config"):
-            check(settings)
-            print("the configuration is valid")
-            return 0
-        return serve(asked, loaded)
+        return _run(asked, loaded)
     except ConfigError as error:
         return _failed(str(error), WRONG_USE)
     except SourceError as error:
         return _failed(f"{error}; {error.remedy}" if error.remedy else str(error), CANNOT)
     except ListenError as error:
         return _failed(str(error), CANNOT)
+
+
+def _run(asked: Asked, loaded: Loaded) -> int:
+    # imported where they are needed: --version and a wrong flag should not wait for the web server
+    from exporter.cli.building import check_source
+    from exporter.cli.serve import check_serving, serve
+
+    check_source(loaded.settings)
+    if asked.command is Command.SERVE:
+        check_serving(loaded.settings)
+    if asked.flags.get("check_config"):
+        print("the configuration is valid")
+        return 0
+    if asked.command is Command.RECORD:
+        from exporter.cli.record import record
+
+        return record(loaded.settings)
+    return serve(asked, loaded)
 
 
 def _failed(message: str, status: int) -> int:

@@ -46,7 +46,7 @@ RELOADABLE = frozenset(
 )
 
 
-def check(settings: Settings) -> None:
+def check_serving(settings: Settings) -> None:
     """What only the rooms themselves can tell about the settings. Raises ConfigError."""
     for address in settings[LISTEN_ADDRESS]:
         try:
@@ -58,7 +58,6 @@ def check(settings: Settings) -> None:
 
 def serve(asked: Asked, loaded: Loaded) -> int:
     """Run until stopped; the exit status. Raises ConfigError, SourceError or ListenError at start."""
-    check(loaded.settings)
     return _Serving(asked, loaded).run()
 
 

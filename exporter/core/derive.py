@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from exporter.fields import PIPES
 
@@ -25,7 +26,7 @@ class Form(enum.Enum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Inputs:
     """The fields from which a device's parts are computed."""
 
@@ -33,14 +34,14 @@ class Inputs:
     claim: str | None  # "busy", or "graphics_engine" standing in for it, or None
     pipes: tuple[str, ...]
 
-    @property
+    @cached_property
     def required(self) -> frozenset[str]:
         """Fields that must all cover an interval before it is split into parts."""
         sm = ("sm",) if self.form in (Form.FULL, Form.NO_PIPES) else ()
         claim = (self.claim,) if self.claim else ()
         return frozenset((*sm, *claim, *self.pipes))
 
-    @property
+    @cached_property
     def parts(self) -> tuple[str, ...]:
         """The parts that these inputs can tell apart; no other is ever reported, not even as 0."""
         if self.form is Form.NONE:
@@ -67,6 +68,7 @@ class Honest:
     exceeded: bool  # SM active above the claim, beyond rounding
 
 
+@lru_cache(maxsize=256)  # few different GPUs, asked for each of them in each window
 def inputs(fields: frozenset[str], mig: bool = False) -> Inputs:
     """What can be computed from the ``fields`` a device reports. ``mig``: no claim exists, the engine stands in."""
     pipes = tuple(pipe for pipe in PIPES if pipe in fields)

@@ -183,7 +183,8 @@ class Pipeline:
     def _reported(self, entry: _Entry) -> frozenset[str]:
         """Fields that some source expects to deliver, less those that it has definitively given up."""
         every: frozenset[str] = frozenset().union(*entry.fields.values())
-        return frozenset(f for f in every if not ((a := entry.absences.get(f)) and a.definitive))
+        given_up = [field for field, absence in entry.absences.items() if absence.definitive]
+        return every.difference(given_up) if given_up else every
 
     def _inputs(self, entry: _Entry) -> Inputs:
         device = entry.device
