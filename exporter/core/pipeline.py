@@ -12,11 +12,12 @@ from exporter.core.door import REJECTIONS, check
 from exporter.core.ledger import Account, merged
 from exporter.core.quality import DISTRUSTED, ProfilingState, Thresholds, Watch
 from exporter.core.snapshot import EntityView, Snapshot, SourceView
-from exporter.fields import FIELDS, PROFILING, TENSOR_PIPES, Kind
+from exporter.fields import PROFILING, TENSOR_PIPES
 from exporter.model import Absence, Batch, Clock, Device, Entity, Problem, Reading
 
 FORGET_AFTER = 3600.0  # seconds after which a vanished entity's counters end: bounded memory under MIG reconfiguration
-_MEASURED = frozenset(PROFILING) | frozenset(TENSOR_PIPES)
+_PROFILING = frozenset(PROFILING)
+_MEASURED = _PROFILING | frozenset(TENSOR_PIPES)
 
 
 @dataclass(slots=True)
@@ -112,11 +113,12 @@ class Pipeline:
             state = entry.watch.feed(expected, values, entry.absences)
             if state in DISTRUSTED:
                 checked = self._distrust(entry, checked)
-        entry.account.book(batch.source, batch.end, self._aligned(entry, checked))
+        given, measured = self._inputs(entry), self._reported(entry) & _PROFILING
+        entry.account.book(batch.source, batch.end, self._aligned(entry, checked, given.required, measured))
         window = entry.account.windows[batch.source]
         if window.means or window.instants:
             entry.last_sample = batch.end
-        self._derive(entry, window.instants.get("processes"))
+        self._derive(entry, given, measured, window.instants.get("processes"))
 
     def _entry(self, batch: Batch, device: Device) -> _Entry:
         entry = self._entries.get(device.entity)
@@ -155,18 +157,23 @@ class Pipeline:
                 trusted.append(reading)
         return trusted
 
-    def _aligned(self, entry: _Entry, readings: list[Reading]) -> list[Reading]:
-        """Valid readings; the intervals among them also go onto the tracks, each stretch of time once."""
+    def _aligned(
+        self, entry: _Entry, readings: list[Reading], required: frozenset[str], measured: frozenset[str]
+    ) -> list[Reading]:
+        """Valid readings; the intervals that are compared also go onto the tracks, each stretch of time once."""
         valid = [reading for reading in readings if reading.value is not None]
         for reading in valid:
-            if reading.start is not None and FIELDS[reading.field].kind is Kind.RATIO:
+            field = reading.field
+            parts, together = field in required, field in measured
+            if reading.start is not None and (parts or together):
                 start, end = entry.account.seen(reading)
-                for aligner in (entry.aligner, entry.together):
-                    aligner.add(reading.field, start, end, reading.value or 0.0)
+                if parts:
+                    entry.aligner.add(field, start, end, reading.value or 0.0)
+                if together:
+                    entry.together.add(field, start, end, reading.value or 0.0)
         return valid
 
-    def _derive(self, entry: _Entry, processes: float | None) -> None:
-        given = self._inputs(entry)
+    def _derive(self, entry: _Entry, given: Inputs, measured: frozenset[str], processes: float | None) -> None:
         intervals = entry.aligner.cut(given.required) if given.required else []
         numbers = [(interval, made) for interval in intervals if (made := honest(given, interval.means))]
         for interval, made in numbers:
@@ -176,7 +183,6 @@ class Pipeline:
                 entry.account.book_activity(interval.means[active], interval.seconds, processes)
         if numbers:
             entry.honest, entry.honest_end = _mean(given, numbers), numbers[-1][0].end
-        measured = self._reported(entry) & frozenset(PROFILING)
         for interval in entry.together.cut(measured) if measured else ():
             entry.account.book_together("measurement", interval.seconds)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 
-def above(value: float | None, limit: float) -> bool | None:
-    """value >= limit."""
-    return None if value is None else value >= limit
+def above(value: float | None, limit: float, slack: float) -> bool | None:
+    """value >= limit, which is lowered by the share ``slack``."""
+    return None if value is None else value >= limit * (1 - slack)
 
 
-def below(value: float | None, limit: float) -> bool | None:
-    """value < limit."""
-    return None if value is None else value < limit
+def below(value: float | None, limit: float, slack: float) -> bool | None:
+    """value < limit, which is raised by the share ``slack``."""
+    return None if value is None else value < limit * (1 + slack)
 
 
 def every(*conditions: bool | None) -> bool | None:

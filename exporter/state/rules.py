@@ -76,12 +76,16 @@ class Rule(NamedTuple):
 
 
 def _active(e: Evidence, t: Thresholds) -> bool | None:
-    return some(above(e.busy, t.nothing_runs), above(e.sm, t.nothing_runs), above(e.engine, t.nothing_runs))
+    return some(
+        above(e.busy, t.nothing_runs, t.slack),
+        above(e.sm, t.nothing_runs, t.slack),
+        above(e.engine, t.nothing_runs, t.slack),
+    )
 
 
 def _quiet(e: Evidence, t: Thresholds) -> bool | None:
     known = [value for value in (e.busy, e.sm, e.engine) if value is not None]
-    return max(known) < t.nothing_runs if known else None
+    return below(max(known), t.nothing_runs, t.slack) if known else None
 
 
 def _no_process(e: Evidence) -> bool | None:
@@ -103,53 +107,63 @@ def _process_idle(e: Evidence, t: Thresholds) -> bool | None:
 
 
 def _transfer(e: Evidence, t: Thresholds) -> bool | None:
-    return every(below(e.sm, t.sm_starved), above(e.pcie, t.pcie_high))
+    return every(below(e.sm, t.sm_starved, t.slack), above(e.pcie, t.pcie_high, t.slack))
 
 
 def _stalled(e: Evidence, t: Thresholds) -> bool | None:
-    links = every(below(e.pcie, t.pcie_idle), below(e.nvlink, t.nvlink_idle))
-    units = every(below(e.tensor, t.tensor_none), below(e.dram, t.dram_none))
-    return every(above(e.busy, t.busy_full), units, links, below(e.power, t.power_low))
+    links = every(below(e.pcie, t.pcie_idle, t.slack), below(e.nvlink, t.nvlink_idle, t.slack))
+    units = every(below(e.tensor, t.tensor_none, t.slack), below(e.dram, t.dram_none, t.slack))
+    return every(above(e.busy, t.busy_full, t.slack), units, links, below(e.power, t.power_low, t.slack))
 
 
 def _communication(e: Evidence, t: Thresholds) -> bool | None:
-    links = some(above(e.nvlink, t.nvlink_high), above(e.rdma, t.nvlink_high) if e.rdma is not None else False)
-    low = every(below(e.tensor, t.tensor_low), below(e.dram, t.dram_low))
-    told = above(e.collective, t.collective_high) if e.collective is not None else False
+    links = some(
+        above(e.nvlink, t.nvlink_high, t.slack), above(e.rdma, t.nvlink_high, t.slack) if e.rdma is not None else False
+    )
+    low = every(below(e.tensor, t.tensor_low, t.slack), below(e.dram, t.dram_low, t.slack))
+    told = above(e.collective, t.collective_high, t.slack) if e.collective is not None else False
     return some(told, every(links, low))
 
 
 def _dram(e: Evidence, t: Thresholds) -> bool | None:
     if e.dram is None:
         return None
-    ceiling = e.dram_ceiling or t.dram_ceiling
     others = max((*e.pipes.values(), e.tensor or 0.0))
-    return e.dram / ceiling >= t.dram_bound and e.dram >= others
+    share = e.dram / (e.dram_ceiling or t.dram_ceiling)
+    return every(above(share, t.dram_bound, t.slack), below(others, e.dram, t.slack))
 
 
 def _tensor(e: Evidence, t: Thresholds) -> bool | None:
-    return above(None if e.tensor is None else e.tensor / (e.tensor_ceiling or t.tensor_ceiling), t.tensor_bound)
+    share = None if e.tensor is None else e.tensor / (e.tensor_ceiling or t.tensor_ceiling)
+    return above(share, t.tensor_bound, t.slack)
 
 
 def _pipe(e: Evidence, t: Thresholds) -> bool | None:
-    return above(max(e.pipes.values()), t.pipe_bound) if e.pipes else below(e.sm, t.pipe_bound) and False
+    if not e.pipes:  # a pipe cannot be busier than the SMs it belongs to
+        return False if below(e.sm, t.pipe_bound, t.slack) else None
+    return above(max(e.pipes.values()), t.pipe_bound, t.slack)
 
 
 def _launch(e: Evidence, t: Thresholds) -> bool | None:
-    rest = every(*(below(value, t.rest_low) for value in (e.tensor, e.dram, *e.pipes.values())))
+    rest = every(*(below(value, t.rest_low, t.slack) for value in (e.tensor, e.dram, *e.pipes.values())))
     engine = e.engine if e.engine is not None else e.busy
-    return every(above(engine, t.engine_high), below(e.sm, t.sm_launch), rest, below(e.nvlink, t.nvlink_high))
+    return every(
+        above(engine, t.engine_high, t.slack),
+        below(e.sm, t.sm_launch, t.slack),
+        rest,
+        below(e.nvlink, t.nvlink_high, t.slack),
+    )
 
 
 def _starved(e: Evidence, t: Thresholds) -> bool | None:
-    gaps = every(above(e.busy, t.nothing_runs), below(e.busy, t.busy_gaps))
-    host = some(above(e.host_pressure, t.host_pressure), above(e.main_thread, t.main_thread))
-    return every(below(e.sm, t.sm_starved), gaps, below(e.pcie, t.pcie_high), host)
+    gaps = every(above(e.busy, t.nothing_runs, t.slack), below(e.busy, t.busy_gaps, t.slack))
+    host = some(above(e.host_pressure, t.host_pressure, t.slack), above(e.main_thread, t.main_thread, t.slack))
+    return every(below(e.sm, t.sm_starved, t.slack), gaps, below(e.pcie, t.pcie_high, t.slack), host)
 
 
 def _latency(e: Evidence, t: Thresholds) -> bool | None:
     units = (e.tensor, e.dram, *e.pipes.values())
-    return every(above(e.sm, t.sm_resident), *(below(value, t.limiter_low) for value in units))
+    return every(above(e.sm, t.sm_resident, t.slack), *(below(value, t.limiter_low, t.slack) for value in units))
 
 
 def _mixed(e: Evidence, t: Thresholds) -> bool | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from dataclasses import field as _field
 
 
@@ -43,17 +43,19 @@ class Thresholds:
     host_pressure: float = _limit(0.1, "heuristic: PSI some; a tenth of the time something waited")
     main_thread: float = _limit(0.95, "heuristic: share of a core that the interpreter's main thread takes")
 
+    slack: float = 0.0  # share by which limits are eased for a state that is already held: enter and leave differ
+
     def replaced(self, values: Mapping[str, float]) -> Thresholds:
         """With some other values. KeyError names one that does not exist, ValueError one outside 0..1."""
-        known = {each.name: float(getattr(self, each.name)) for each in fields(self)}
+        known = {each.name: float(getattr(self, each.name)) for each in fields(self) if each.metadata}
         for name, value in values.items():
             if name not in known:
                 raise KeyError(name)
             if not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name}: expected a ratio from 0 to 1, got {value}")
-        return Thresholds(**(known | dict(values)))
+        return replace(self, **values)
 
 
 def reasons() -> dict[str, tuple[float, str]]:
     """Name -> (default, why), for the documentation."""
-    return {each.name: (float(each.default), str(each.metadata["why"])) for each in fields(Thresholds)}  # type: ignore[arg-type]
+    return {each.name: (float(each.default), str(each.metadata["why"])) for each in fields(Thresholds) if each.metadata}  # type: ignore[arg-type]

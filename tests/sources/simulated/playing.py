@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from exporter.clock import VirtualClock
 from exporter.core.pipeline import Pipeline
@@ -54,4 +55,4 @@ def play(interval: float, seconds: float, *, keep: bool = False) -> Played:
     sampler = Sampler([InlineWorker(source)], pipeline, clock, publish, interval=interval, record=record)
     run_fast(sampler, clock, interval, threading.Event())
     tracks = build_node([WORKLOADS[name] for name in names], len(names))
-    return Played(tracks, snapshots, list(zip(ends, ends[1:], strict=False)), seconds)
+    return Played(tracks, snapshots, list(pairwise(ends)), seconds)

@@ -1,0 +1,55 @@
+"""Which processes stand below which, without reading all of /proc each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from exporter.host.proc import Proc
+
+
+class Families:
+    """Remembers every process's parent, so that a pass lists /proc but reads only the processes that are new.
+
+    A process keeps its parent until that ends, which the list shows; a pid does not come back within one pass.
+    """
+
+    def __init__(self, proc: Proc) -> None:
+        self._proc = proc
+        self._parents: dict[int, int] = {}
+        self.new: frozenset[int] = frozenset()  # processes that began since the last pass
+
+    def read(self, holders: Iterable[int]) -> Mapping[int, Sequence[int]]:
+        """Holder -> the live processes below it, oldest pid first. One that is a holder too begins a tree of its own."""
+        listed = self._proc.pids()
+        self.new = frozenset(listed) - self._parents.keys() if self._parents else frozenset()
+        known: dict[int, int] = {}
+        for pid in listed:
+            parent = self._parents.get(pid)
+            if parent is None or parent not in self._parents:  # new, or its parent ended: it has another now
+                parent = self._parent(pid)
+            if parent is not None:
+                known[pid] = parent
+        self._parents = known
+        children: dict[int, list[int]] = {}
+        for pid, parent in known.items():
+            children.setdefault(parent, []).append(pid)
+        wanted = frozenset(holders)
+        return {holder: _below(holder, children, wanted) for holder in wanted if holder in known}
+
+    def _parent(self, pid: int) -> int | None:
+        try:
+            stat = self._proc.stat(pid)
+        except PermissionError:  # /proc mounted with hidepid: cannot be below a holder that we may see
+            return None
+        return stat.parent if stat else None
+
+
+def _below(holder: int, children: Mapping[int, Sequence[int]], holders: frozenset[int]) -> list[int]:
+    found: list[int] = []
+    left = [holder]
+    while left:
+        for child in children.get(left.pop(), ()):
+            if child not in holders:
+                found.append(child)
+                left.append(child)
+    return sorted(found)
