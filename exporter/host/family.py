@@ -15,17 +15,21 @@ class Families:
 
     def __init__(self, proc: Proc) -> None:
         self._proc = proc
-        self._parents: dict[int, int] = {}
-        self.new: frozenset[int] = frozenset()  # processes that began since the last pass
+        self._parents: dict[int, int] | None = None  # None: no pass yet
+        self.new: frozenset[int] = frozenset()  # processes that began since the last pass; empty in the first
 
     def read(self, holders: Iterable[int]) -> Mapping[int, Sequence[int]]:
-        """Holder -> the live processes below it, oldest pid first. One that is a holder too begins a tree of its own."""
-        listed = self._proc.pids()
-        self.new = frozenset(listed) - self._parents.keys() if self._parents else frozenset()
+        """Holder -> the live processes below it, by pid. One that is a holder too begins a tree of its own.
+
+        A holder that /proc does not show is missing.
+        """
+        listed = frozenset(self._proc.pids())
+        before = self._parents or {}
+        self.new = listed - before.keys() if self._parents is not None else frozenset()
         known: dict[int, int] = {}
         for pid in listed:
-            parent = self._parents.get(pid)
-            if parent is None or parent not in self._parents:  # new, or its parent ended: it has another now
+            parent = before.get(pid)
+            if parent is None or (parent and parent not in listed):  # new, or its parent ended: it has another now
                 parent = self._parent(pid)
             if parent is not None:
                 known[pid] = parent
@@ -37,10 +41,11 @@ class Families:
         return {holder: _below(holder, children, wanted) for holder in wanted if holder in known}
 
     def _parent(self, pid: int) -> int | None:
+        """None: ended. 0: outside this pid namespace, or hidden (hidepid): then it is below nobody that we may see."""
         try:
             stat = self._proc.stat(pid)
-        except PermissionError:  # /proc mounted with hidepid: cannot be below a holder that we may see
-            return None
+        except PermissionError:
+            return 0
         return stat.parent if stat else None
 
 

@@ -1,4 +1,4 @@
-"""What the host's readers deliver. Counters rise as long as the thing they belong to lives; None: not known, never 0."""
+"""What the host's readers deliver. Counters rise as long as what they belong to lives; None: not known, never 0."""
 
 from __future__ import annotations
 

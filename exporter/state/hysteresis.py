@@ -1,15 +1,17 @@
-"""One state a GPU that does not flap: evidence over a window, a least time to stay, easier limits to stay than to enter."""
+"""One state a GPU that does not flap: a window of evidence, a least time to stay, limits eased for the state held."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from exporter.state.rules import RULES, Evidence, State, Verdict, judge
 from exporter.state.thresholds import Thresholds
 
 HOLD = 30.0  # seconds: the window of the evidence, and the least time in a state (DESIGN 6, 5)
 SLACK = 0.15  # share by which limits are eased for the state that is held
+_UNSEEN = Verdict(State.UNKNOWN, "not observed for long enough")
 
 
 @dataclass(slots=True)
@@ -18,7 +20,7 @@ class Tracker:
 
     thresholds: Thresholds
     hold: float = HOLD
-    verdict: Verdict = Verdict(State.UNKNOWN, "not long enough observed")
+    verdict: Verdict = _UNSEEN
     since: float | None = None
     _window: deque[tuple[float, float, Evidence]] = field(default_factory=deque)  # (end, seconds, evidence)
 
@@ -53,7 +55,7 @@ class Tracker:
     def _mean(self) -> Evidence:
         """Field by field, over the samples that have it; a field that the newest sample lacks is lacking."""
         newest = self._window[-1][2]
-        means = {
+        means: dict[str, Any] = {
             each.name: self._weigh(each.name)
             for each in fields(Evidence)
             if each.name not in ("allocated", "processes", "pipes") and getattr(newest, each.name) is not None

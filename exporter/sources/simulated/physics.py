@@ -1,7 +1,7 @@
 """What follows from what runs: power, temperatures and clocks of an H100 SXM board.
 
-The coefficients are fitted by eye to published draws (idle 70 W, context held 115 W, dense GEMM about 600 W, decode
-about 450 W); good for plausible curves, not for predictions.
+The coefficients are chosen by hand, so that idle draws 70 W, a held context 115 W, dense matrix products about 600 W
+and decode about 450 W: plausible curves, not predictions.
 """
 
 from __future__ import annotations

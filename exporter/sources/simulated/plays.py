@@ -1,5 +1,7 @@
-"""What each workload does, written down event by event. Durations are seconds; the sources of the figures are DESIGN 3
-and 6 and pairs of utilization and profiling values that people published.
+"""What each workload does, written down event by event; durations are seconds.
+
+Durations and mixes are chosen by hand to be plausible on an H100 and to show what the workload's name says; none is
+measured.
 """
 
 from __future__ import annotations

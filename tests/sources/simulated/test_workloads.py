@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 
 import pytest
 
@@ -165,12 +166,12 @@ def test_flapping_has_phases_of_some_seconds() -> None:
     busy = [amount(track, "busy", second, second + 1) for second in range(int(PATTERN))]
     assert sum(value > 0.99 for value in busy) > 10
     assert sum(value < 0.01 for value in busy) > 10
-    assert sum(abs(a - b) > 0.2 for a, b in zip(busy, busy[1:], strict=False)) > 8
+    assert sum(abs(a - b) > 0.2 for a, b in pairwise(busy)) > 8
 
 
 @each_workload
 def test_channels_do_not_contradict_one_another(workload: str) -> None:
-    """Every value is in the range of its field, at every event; SM active never exceeds the claim, nor a pipe SM active."""
+    """At every event: values in the range of their fields, SM active within the claim, SM pipes within SM active."""
     for track in built(workload):
         kernels, channels = track.activity.kernels, track.timeline.channels
         for time in sorted({0.0, *(k.start for k in kernels), *(PATTERN * n / 997 for n in range(997))}):
@@ -193,15 +194,15 @@ def test_events_lie_within_the_pattern_and_are_few(workload: str) -> None:
     for track in built(workload):
         assert track.timeline.duration == PATTERN
         assert len(track.activity.kernels) <= 1000
-        for event in (*track.activity.kernels, *track.activity.copies):
-            assert 0.0 <= event.start <= event.end <= PATTERN
+        spans = [(k.start, k.end) for k in track.activity.kernels] + [(c.start, c.end) for c in track.activity.copies]
+        assert all(0.0 <= start < end <= PATTERN for start, end in spans)
 
 
-@pytest.mark.parametrize("workload", set(NAMES) - {"idle-allocated", "mig-mixed"})
+@pytest.mark.parametrize("workload", sorted(set(NAMES) - {"idle-allocated", "mig-mixed"}))
 def test_no_two_iterations_and_no_two_boards_are_alike(workload: str) -> None:
-    first, second = build_node([WORKLOADS[workload]], 2)
-    assert [k.sm for k in first.activity.kernels] != [k.sm for k in second.activity.kernels]
-    assert len({k.sm for k in first.activity.kernels}) > 0.9 * len(first.activity.kernels)
+    first, second = ([k.occupancy for k in track.activity.kernels] for track in build_node([WORKLOADS[workload]], 2))
+    assert len(set(first)) == len(first)
+    assert not set(first) & set(second)
 
 
 def test_power_follows_what_runs() -> None:

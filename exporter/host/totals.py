@@ -1,0 +1,62 @@
+"""Totals over processes that come and go, which never fall."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+
+class Identity(NamedTuple):
+    """A process; its pid alone may be given to another one later."""
+
+    pid: int
+    started: float
+
+
+class Amounts(NamedTuple):
+    """What one process did since it began, or several together. Seconds and bytes."""
+
+    cpu: float = 0.0
+    block: float = 0.0
+    requested: int = 0
+    read: int = 0
+    written: int = 0
+
+    def plus(self, other: Amounts) -> Amounts:
+        """The sums."""
+        return Amounts(
+            self.cpu + other.cpu,
+            self.block + other.block,
+            self.requested + other.requested,
+            self.read + other.read,
+            self.written + other.written,
+        )
+
+    def since(self, before: Amounts) -> Amounts:
+        """The growth. A counter that fell, which none should, counts as not grown."""
+        return Amounts(
+            max(0.0, self.cpu - before.cpu),
+            max(0.0, self.block - before.block),
+            max(0, self.requested - before.requested),
+            max(0, self.read - before.read),
+            max(0, self.written - before.written),
+        )
+
+
+class Totals:
+    """What all members did while they were watched."""
+
+    def __init__(self) -> None:
+        self._last: dict[Identity, Amounts] = {}
+        self.total = Amounts()
+
+    def feed(self, members: Mapping[Identity, Amounts], new: Collection[int]) -> Amounts:
+        """One pass over the live members. ``new``: pids of those that began since the last pass, counted from 0.
+
+        A member seen for the first time that is not new was there before: only what it does from now on counts.
+        """
+        for identity, amounts in members.items():
+            before = self._last.get(identity, Amounts() if identity.pid in new else amounts)
+            self.total = self.total.plus(amounts.since(before))
+        self._last = dict(members)
+        return self.total
