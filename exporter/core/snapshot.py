@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from exporter.attribution.view import AttributionView
 from exporter.core.derive import Form, Honest
 from exporter.core.ledger import Totals
 from exporter.core.quality import ProfilingState
@@ -57,3 +58,4 @@ class Snapshot:
     problems: tuple[Problem, ...] = ()
     expected_gpus: int = 0
     present_gpus: int = 0
+    attribution: AttributionView | None = None  # None: nobody was asked

@@ -16,6 +16,8 @@ class Families:
     def __init__(self, proc: Proc) -> None:
         self._proc = proc
         self._parents: dict[int, int] | None = None  # None: no pass yet
+        self._below: dict[int, list[int]] = {}
+        self._holders: frozenset[int] = frozenset()
         self.new: frozenset[int] = frozenset()  # processes that began since the last pass; empty in the first
 
     def read(self, holders: Iterable[int]) -> Mapping[int, Sequence[int]]:
@@ -23,9 +25,11 @@ class Families:
 
         A holder that /proc does not show is missing.
         """
-        listed = frozenset(self._proc.pids())
+        listed, wanted = frozenset(self._proc.pids()), frozenset(holders)
         before = self._parents or {}
         self.new = listed - before.keys() if self._parents is not None else frozenset()
+        if wanted == self._holders and listed == before.keys():
+            return self._below  # nobody came or went, so nobody has another parent
         known: dict[int, int] = {}
         for pid in listed:
             parent = before.get(pid)
@@ -37,8 +41,9 @@ class Families:
         children: dict[int, list[int]] = {}
         for pid, parent in known.items():
             children.setdefault(parent, []).append(pid)
-        wanted = frozenset(holders)
-        return {holder: _below(holder, children, wanted) for holder in wanted if holder in known}
+        self._below = {holder: _below(holder, children, wanted) for holder in wanted if holder in known}
+        self._holders = wanted
+        return self._below
 
     def _parent(self, pid: int) -> int | None:
         """None: ended. 0: outside this pid namespace, or hidden (hidepid): then it is below nobody that we may see."""

@@ -42,8 +42,13 @@ class Proc:
     def stat(self, pid: int) -> Stat | None:
         return _parse_stat(self._read(f"{pid}/stat"))
 
-    def thread_stat(self, pid: int, thread: int) -> Stat | None:
-        return _parse_stat(self._read(f"{pid}/task/{thread}/stat"))
+    def main_thread_stat(self, pid: int) -> Stat | None:
+        return _parse_stat(self._read(f"{pid}/task/{pid}/stat"))
+
+    def thread_state(self, pid: int, thread: int) -> str | None:
+        """The letter of ``Stat.state``, without the cost of the rest."""
+        content = self._read(f"{pid}/task/{thread}/stat")
+        return chr(content[content.rindex(b")") + 2]) if content else None
 
     def threads(self, pid: int) -> list[int]:
         """Oldest first, the main thread among them."""
@@ -57,8 +62,8 @@ class Proc:
         content = self._read(f"{pid}/io")
         if content is None:
             return None
-        values = dict(line.split(b": ", 1) for line in content.splitlines())
-        return Io(int(values[b"rchar"]), int(values[b"read_bytes"]), int(values[b"write_bytes"]))
+        words = content.split()  # "rchar: 1 wchar: 2 syscr: 3 syscw: 4 read_bytes: 5 write_bytes: 6 ...", always so
+        return Io(int(words[1]), int(words[9]), int(words[11]))
 
     def command(self, pid: int) -> str:
         """The command line, words separated by blanks; empty where it may not be seen."""

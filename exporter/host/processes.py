@@ -25,11 +25,14 @@ NO_LOADERS = ("resource_tracker", "semaphore_tracker", "forkserver", "compile_wo
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one pass reads at most. Heuristic: a node of 16 GPUs with 32 workers each fits."""
+    """What one pass reads at most. Heuristic: a node of 16 GPUs with 32 workers each fits.
+
+    A GPU process has hundreds of threads, most of them asleep for good; to read all would cost more than the rest.
+    """
 
     holders: int = 64
     children: int = 512  # of all holders together
-    threads: int = 128  # of each holder
+    threads: int = 128  # of all holders together, dealt out evenly, oldest first
 
 
 class _Member(NamedTuple):
@@ -66,6 +69,7 @@ class ProcessReader:
         taken = wanted[: self._limits.holders]
         below = self._relatives.read(wanted)
         delays = self._proc.counts_delays()
+        threads = max(1, self._limits.threads // max(1, len(taken)))
         room = self._limits.children
         left_out = len(wanted) - len(taken)
         readings: dict[int, HolderReading] = {}
@@ -81,14 +85,16 @@ class ProcessReader:
             left_out += max(0, len(children) - room)
             room = max(0, room - len(children))
             seen.update(member.identity for member in read)
-            readings[pid] = self._reading(holder, read, delays)
+            readings[pid] = self._reading(holder, read, threads, delays)
             if not self._families[pid].io_known:
                 problems.append(_not_permitted(pid))
         self._families = {pid: family for pid, family in self._families.items() if pid in readings}
         self._helpers = {identity: helper for identity, helper in self._helpers.items() if identity in seen}
         return ProcessesReading(readings, left_out, problems)
 
-    def _reading(self, holder: _Member, children: Sequence[_Member], delays: bool | None) -> HolderReading:
+    def _reading(
+        self, holder: _Member, children: Sequence[_Member], threads: int, delays: bool | None
+    ) -> HolderReading:
         pid, started = holder.identity
         family = self._families.get(pid)
         if family is None or family.started != started:
@@ -96,9 +102,9 @@ class ProcessReader:
         family.io_known = family.io_known and all(member.io is not None for member in (holder, *children))
         below = family.children.feed({child.identity: child.amounts for child in children}, self._relatives.new)
         all_of_it = holder.amounts.plus(below)
-        threads = self._threads(holder)
-        states = [stat.state for stat in threads.values()] + [child.stat.state for child in children]
-        main = threads.get(pid)
+        main = holder.stat if holder.stat.threads == 1 else self._proc.main_thread_stat(pid)
+        own_states = [main.state, *self._other_states(holder, threads - 1)] if main else []
+        states = own_states + [child.stat.state for child in children]
         return HolderReading(
             pid=pid,
             started=started,
@@ -109,7 +115,7 @@ class ProcessReader:
             children=len(children),
             loaders=sum(self._is_loader(child, holder) for child in children),
             threads=holder.stat.threads,
-            threads_read=len(threads),
+            threads_read=len(own_states),
             runnable_threads=states.count("R"),
             blocked_threads=states.count("D"),
             read_bytes=all_of_it.read if family.io_known else None,
@@ -137,13 +143,13 @@ class ProcessReader:
         amounts = Amounts(stat.cpu_seconds, stat.block_seconds, *(io or ()))
         return _Member(Identity(pid, stat.started), stat, io, amounts)
 
-    def _threads(self, holder: _Member) -> dict[int, Stat]:
-        """The oldest threads, the main one first."""
-        pid = holder.identity.pid
+    def _other_states(self, holder: _Member, most: int) -> list[str]:
+        """States of the oldest threads beside the main one."""
         if holder.stat.threads == 1:
-            return {pid: holder.stat}
-        threads = self._proc.threads(pid)[: self._limits.threads]
-        return {thread: stat for thread in threads if (stat := self._proc.thread_stat(pid, thread)) is not None}
+            return []
+        pid = holder.identity.pid
+        threads = [thread for thread in self._proc.threads(pid) if thread != pid][:most]
+        return [state for thread in threads if (state := self._proc.thread_state(pid, thread)) is not None]
 
     def _is_loader(self, child: _Member, holder: _Member) -> bool:
         if child.stat.state == "Z":

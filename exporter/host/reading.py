@@ -52,7 +52,7 @@ class HolderReading:
     children: int  # live processes below it that were read
     loaders: int  # of those, data-loader workers, as far as names tell
     threads: int  # of the process itself
-    threads_read: int  # of those, whose state was read; bounded
+    threads_read: int  # of those, whose state was read: a bounded number, the oldest
     runnable_threads: int  # on a CPU or waiting for one: threads read, and the children's main threads
     blocked_threads: int  # in uninterruptible sleep, mostly storage: of the same
     read_bytes: float | None  # from storage, process and children, since first seen

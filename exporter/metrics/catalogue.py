@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from exporter.core.snapshot import Snapshot
-from exporter.metrics import below_scrape, claim, context, honest, measurement, own, quality
+from exporter.metrics import attribution, below_scrape, claim, context, honest, measurement, own, quality
 from exporter.metrics.family import Family, Group, Profile, Sample
 
 GROUPS: tuple[Group, ...] = (
@@ -17,6 +17,7 @@ GROUPS: tuple[Group, ...] = (
     below_scrape.GROUP,
     context.GROUP,
     quality.GROUP,
+    attribution.GROUP,
 )
 
 

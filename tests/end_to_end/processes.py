@@ -81,7 +81,13 @@ class Daemon:
 
     def ready(self) -> Daemon:
         """Wait for the first window."""
-        wait_for(lambda: fetch(f"{self.url}/-/ready") == "Ready.\n", f"ready\n{self.log}")
+
+        def answers() -> bool:
+            if self.process.poll() is not None:
+                pytest.fail(f"the exporter ended with {self.process.returncode}:\n{self.log}")
+            return fetch(f"{self.url}/-/ready") == "Ready.\n"
+
+        wait_for(answers, f"ready\n{self.log}")
         return self
 
     def metrics(self) -> dict[str, float]:

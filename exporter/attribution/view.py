@@ -1,0 +1,36 @@
+"""What a Snapshot holds of attribution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from exporter.attribution.background import SourceHealth
+from exporter.attribution.holdings import Holding, Workload
+from exporter.model import Entity
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadView:
+    """One workload: GPU-seconds by part, and what it holds now."""
+
+    workload: Workload
+    parts: Mapping[str, float]
+    memory_bytes: float | None = None
+    processes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionView:
+    """Who holds what, and what they used."""
+
+    sources: Sequence[SourceHealth] = ()
+    holdings: Sequence[Holding] = ()
+    workloads: Sequence[WorkloadView] = ()
+    unattributed: Mapping[Entity, Mapping[str, float]] = field(default_factory=dict)
+
+    def allocated(self, entity: Entity) -> bool | None:
+        """Whether somebody holds it; None when no source could tell."""
+        if not any(source.up for source in self.sources):
+            return None
+        return any(holding.entity == entity for holding in self.holdings)

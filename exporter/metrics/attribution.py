@@ -1,0 +1,129 @@
+"""Whose: allocations as join series, and what each workload used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.attribution.holdings import Workload
+from exporter.core.snapshot import EntityView, Snapshot
+from exporter.metrics.device_labels import device_labels
+from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, join, labels
+
+_WHO = ("namespace", "pod", "container", "job_id", "user", "account")
+ALLOCATION = Family(
+    "allocation",
+    Type.INFO,
+    "",
+    "Who holds a device: one series a holder, to be joined on the device's labels. A shared device has several.",
+    labels=(*DEVICE, *_WHO, "sharing"),
+    profile=Profile.MINIMAL,
+)
+ALLOCATED = Family(
+    "allocated",
+    Type.GAUGE,
+    "",
+    "1 when somebody holds the device, 0 when nobody does; absent when no attribution source can tell.",
+    profile=Profile.MINIMAL,
+)
+WORKLOAD_TIME = Family(
+    "workload_time_seconds",
+    Type.COUNTER,
+    "seconds",
+    "GPU-seconds of a workload by part, over all devices of this node that it holds; a MIG instance's second counts as "
+    "one. Ends some minutes after the workload.",
+    labels=(*_WHO, "part"),
+    profile=Profile.MINIMAL,
+)
+UNATTRIBUTED = Family(
+    "unattributed_time_seconds",
+    Type.COUNTER,
+    "seconds",
+    "GPU time by part that is nobody's, or that cannot be split among those who share the device. With "
+    "workload_time_seconds_total it adds up to time_seconds_total.",
+    labels=(*DEVICE, "part"),
+    profile=Profile.MINIMAL,
+)
+WORKLOAD_MEMORY = Family(
+    "workload_memory_bytes", Type.GAUGE, "bytes", "Device memory that a workload's processes hold.", labels=_WHO
+)
+WORKLOAD_PROCESSES = Family(
+    "workload_processes", Type.GAUGE, "", "Processes of a workload that hold a GPU.", labels=_WHO
+)
+UP = Family(
+    "attribution_up",
+    Type.GAUGE,
+    "",
+    "1 when the last read of an attribution source succeeded and is recent, else 0.",
+    labels=("source",),
+    profile=Profile.MINIMAL,
+)
+LAST_SUCCESS = Family(
+    "attribution_last_success_timestamp_seconds",
+    Type.GAUGE,
+    "seconds",
+    "When an attribution source was last read.",
+    labels=("source",),
+)
+UNRESOLVED = Family(
+    "attribution_unresolved",
+    Type.GAUGE,
+    "",
+    "Device ids, files or processes that an attribution source names and that match nothing here, by kind.",
+    labels=("source", "kind"),
+)
+
+
+def _who(workload: Workload) -> str:
+    return labels(**workload._asdict())
+
+
+def _collect(snapshot: Snapshot) -> Iterator[Sample]:
+    view = snapshot.attribution
+    if view is None:
+        return
+    devices = {entity.device.entity: device_labels(entity) for entity in snapshot.entities}
+    for holding in view.holdings:
+        who = join(_who(holding.workload), labels(sharing=holding.sharing.value, **holding.labels))
+        yield Sample(ALLOCATION, join(devices[holding.entity], who), 1)
+    for entity in snapshot.entities:
+        yield from _allocated(entity, view.allocated(entity.device.entity))
+    for workload in view.workloads:
+        who = _who(workload.workload)
+        for part, seconds in workload.parts.items():
+            yield Sample(WORKLOAD_TIME, join(who, f'part="{part}"'), seconds)
+        if workload.memory_bytes is not None:
+            yield Sample(WORKLOAD_MEMORY, who, workload.memory_bytes)
+        if workload.processes is not None:
+            yield Sample(WORKLOAD_PROCESSES, who, workload.processes)
+    for device, parts in view.unattributed.items():
+        for part, seconds in parts.items():
+            yield Sample(UNATTRIBUTED, join(devices[device], f'part="{part}"'), seconds)
+    for source in view.sources:
+        name = labels(source=source.name)
+        yield Sample(UP, name, float(source.up))
+        if source.last_success is not None:
+            yield Sample(LAST_SUCCESS, name, source.last_success)
+        for kind, count in source.unresolved.items():
+            yield Sample(UNRESOLVED, join(name, labels(kind=kind)), count)
+
+
+def _allocated(view: EntityView, allocated: bool | None) -> Iterator[Sample]:
+    if allocated is not None and view.present and not view.device.mig_enabled:
+        yield Sample(ALLOCATED, device_labels(view), float(allocated))
+
+
+GROUP = Group(
+    "Whose",
+    (
+        ALLOCATION,
+        ALLOCATED,
+        WORKLOAD_TIME,
+        UNATTRIBUTED,
+        WORKLOAD_MEMORY,
+        WORKLOAD_PROCESSES,
+        UP,
+        LAST_SUCCESS,
+        UNRESOLVED,
+    ),
+    _collect,
+)
