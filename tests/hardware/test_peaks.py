@@ -65,6 +65,7 @@ def test_a_driver_name_finds_its_own_model(table: PeakTable, driver: str, model:
         "NVIDIA H20-3e",  # 141 GB variant with other memory
         "GRID A100-40C",  # vGPUs have a share of the board
         "NVIDIA A10-24Q",
+        "GRID T4",
         "NVIDIA GeForce RTX 4090 Laptop GPU",
         "NVIDIA GeForce RTX 4090 D",
         "NVIDIA RTX 6000",

@@ -106,8 +106,10 @@ def test_an_orphan_is_followed_to_its_new_parent(tmp_path: Path) -> None:
         write(tmp_path, INIT, FakeProcess(10), FakeProcess(11, parent=10), FakeProcess(12, parent=11))
     )
     assert read_one(reader, 10).children == 2
-    write(tmp_path, INIT, FakeProcess(10), FakeProcess(12, parent=1))
-    assert read_one(reader, 10).children == 0
+    write(tmp_path, INIT, FakeProcess(10), FakeProcess(12, parent=10))  # the holder adopts orphans
+    assert read_one(reader, 10).children == 1
+    write(tmp_path, INIT, FakeProcess(12, parent=1), FakeProcess(13, parent=1))
+    assert ProcessReader(str(tmp_path)).read([13]).holders[13].children == 0
 
 
 def test_a_holder_out_of_sight_is_a_problem_not_a_zero(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""The source `dcgm`: a DCGM hostengine, read through NVIDIA's own Python bindings."""

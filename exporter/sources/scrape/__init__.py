@@ -1,0 +1,1 @@
+"""The source ``dcgm-exporter``: another exporter's /metrics page, read over HTTP."""

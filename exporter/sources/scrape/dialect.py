@@ -1,0 +1,118 @@
+"""Which field a family is, and in which unit it comes: by its name, and by its HELP where that names another unit.
+
+Three vocabularies are in use (NVIDIA/DCGM dcgm_fields.h; releases of NVIDIA/dcgm-exporter):
+the old names in percent, MiB, mJ and MHz; from DCGM 4.6 new names for the same ids and units; from dcgm-exporter 4.9
+(DCGM 4.7) names of fields in base units: ratio, bytes, joules, hertz. All of them are in ``FIELDS[...].names``,
+oldest first.
+
+``DCGM_FI_PROF_*`` have one unit each, whatever HELP and TYPE say: default files called ratios "(in %)" and byte rates
+"total number of bytes", type counter (CASES 37, 38). ``DCGM_FI_DEV_GPU_UTIL_RATIO`` is percent in DCGM 4.6 and a ratio
+from 4.7 on: where HELP does not tell, the printing does, as the one is an integer and the other has decimals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from exporter.fields import FIELDS
+from exporter.sources.scrape.values import number
+
+
+class UnknownUnitError(Exception):
+    """The unit of a family cannot be told; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From a unit to the base unit. A quotient, so that 91 % is exactly 0.91."""
+
+    times: int
+    by: int = 1
+
+    def __call__(self, value: float) -> float:
+        return value * self.times / self.by
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a family is. ``rank``: place in the field's names; a later name is the more exact one."""
+
+    field: str
+    rank: int
+    scale: Scale
+
+
+BASE = Scale(1)
+_PERCENT, _MILLI, _MEGA, _MEBI = Scale(1, 100), Scale(1, 1000), Scale(10**6), Scale(1 << 20)
+
+# by the unit of the field: what the old names are in
+_OLD: Mapping[str, Scale] = {"ratio": _PERCENT, "bytes": _MEBI, "joules": _MILLI, "hertz": _MEGA}
+# by the unit of the field: how HELP texts name units; DCGM's own texts write MB where they mean MiB
+_SPELLINGS: Mapping[str, Mapping[str, Scale]] = {
+    "ratio": {"%": _PERCENT, "percent": _PERCENT, "percentage": _PERCENT, "ratio": BASE, "fraction": BASE},
+    "bytes": {"MiB": _MEBI, "MB": _MEBI, "KiB": Scale(1 << 10), "GiB": Scale(1 << 30), "B": BASE, "bytes": BASE},
+    "joules": {"mJ": _MILLI, "millijoules": _MILLI, "J": BASE, "joules": BASE},
+    "hertz": {"MHz": _MEGA, "kHz": Scale(10**3), "GHz": Scale(10**9), "Hz": BASE, "hertz": BASE},
+    "watts": {"mW": _MILLI, "W": BASE, "watts": BASE},
+    "celsius": {"C": BASE, "°C": BASE, "celsius": BASE, "degrees c": BASE, "degrees celsius": BASE},
+}
+_SUFFIXES = ("_RATIO", "_BYTES", "_JOULES_TOTAL", "_HERTZ", "_WATTS", "_CELSIUS")
+_AMBIGUOUS = "DCGM_FI_DEV_GPU_UTIL_RATIO"
+_PROFILING = "DCGM_FI_PROF_"
+_STATED = re.compile(r"\(\s*in\s+([^()]+?)\s*\)")
+_WORD = re.compile(r"[A-Za-z°]+|%")
+_NAMES: Mapping[str, tuple[str, int]] = {
+    name: (field, rank) for field, spec in FIELDS.items() for rank, name in enumerate(spec.names)
+}
+
+
+def meaning(name: str, help_text: str, printed: Iterable[str]) -> Meaning | None:
+    """What the family ``name`` is; None when it is no field of the catalogue.
+
+    ``printed``: its values as printed. Raises UnknownUnitError when name, HELP and printing do not decide on a unit.
+    """
+    known = _NAMES.get(name)
+    if known is None:
+        return None
+    field, rank = known
+    unit = FIELDS[field].unit
+    if name.startswith(_PROFILING) or unit not in _SPELLINGS:
+        return Meaning(field, rank, BASE)
+    said = _said(help_text, unit)
+    if name == _AMBIGUOUS:
+        return Meaning(field, rank, _by_printing(said, printed))
+    if name.endswith(_SUFFIXES):
+        if said not in (None, BASE):
+            raise UnknownUnitError(f"its name says {unit}, its HELP says {help_text!r}")
+        return Meaning(field, rank, BASE)
+    return Meaning(field, rank, said or _OLD.get(unit, BASE))
+
+
+def _said(help_text: str, unit: str) -> Scale | None:
+    """The scale that a HELP text names, None when it names none. Single letters count only as ``(in X)``."""
+    spellings = _SPELLINGS[unit]
+    stated = [text if text in spellings else text.lower() for text in _STATED.findall(help_text)]
+    unknown = [text for text in stated if text not in spellings]
+    if unknown:
+        raise UnknownUnitError(f"its HELP says (in {unknown[0]}), which is not a unit of {unit} that is known here")
+    words = [word for word in _WORD.findall(_STATED.sub(" ", help_text)) if len(word) > 1 or word == "%"]
+    named = [word if len(word) <= 3 else word.lower() for word in words]
+    scales = {spellings[word] for word in (*stated, *named) if word in spellings}
+    if len(scales) > 1:
+        raise UnknownUnitError(f"its HELP names two units: {help_text!r}")
+    return scales.pop() if scales else None
+
+
+def _by_printing(said: Scale | None, printed: Iterable[str]) -> Scale:
+    """The unit of the one name that has had two."""
+    texts = [text for text in printed if isinstance(number(text), float)]
+    decimals = any(not text.isdecimal() for text in texts)
+    if said == _PERCENT and decimals:
+        raise UnknownUnitError("its HELP says percent, which DCGM prints without decimals, and its values have some")
+    if said is not None:
+        return said
+    if decimals or all(text == "0" for text in texts):
+        return BASE  # 0 is 0 in either unit
+    raise UnknownUnitError("DCGM 4.6 has percent under this name, later ones a ratio, and its HELP does not tell")

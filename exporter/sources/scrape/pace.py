@@ -1,0 +1,49 @@
+"""The interval that a mean stands for, when the exporter that printed it does not say."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from statistics import median_low
+
+from exporter.model import Entity
+
+OUTAGE = 3.0  # times the usual pace: a longer gap is an outage, whose time is not known
+_REMEMBERED = 8  # gaps
+
+
+class Pace:
+    """Remembers when reads were tried, and when each entity was last read.
+
+    The usual pace is the median of the recent gaps between tries, failed ones among them: neither an outage nor one
+    late read moves it.
+    """
+
+    def __init__(self) -> None:
+        self._tried: float | None = None
+        self._gaps: deque[float] = deque(maxlen=_REMEMBERED)
+        self._usual: float | None = None
+        self._ends: dict[Entity, float] = {}
+
+    def tried(self, now: float) -> None:
+        """A read begins."""
+        gap = 0.0 if self._tried is None else now - self._tried
+        self._usual = median_low(self._gaps) if self._gaps else gap
+        self._tried = now
+        if gap > 0:
+            self._gaps.append(gap)
+
+    def start(self, entity: Entity, now: float) -> float | None:
+        """Where the interval of ``entity`` that ends now begins. None when it has none: it is seen for the first time."""
+        before = self._ends.get(entity)
+        if before is None or before >= now or not self._usual:
+            return None
+        return before if now - before <= OUTAGE * self._usual else now - self._usual
+
+    def known(self, entity: Entity) -> bool:
+        """True when the entity was there in an earlier read."""
+        return entity in self._ends
+
+    def ended(self, entities: Iterable[Entity], now: float) -> None:
+        """A read has brought these."""
+        self._ends.update(dict.fromkeys(entities, now))

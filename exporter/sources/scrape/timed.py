@@ -1,0 +1,65 @@
+"""Sockets whose every step counts against one total time, so that a peer that drips bytes cannot stretch it."""
+
+from __future__ import annotations
+
+import io
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+
+class Deadline:
+    """A number of seconds from now on."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Seconds that are left; TimeoutError when none are."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+
+class TimedReader(io.RawIOBase):
+    """The receiving side of a socket."""
+
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+        super().__init__()
+        self._sock = sock
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        self._sock.settimeout(self._deadline.left())
+        return self._sock.recv_into(buffer)
+
+    def makefile(self, *_: Any, **__: Any) -> io.BufferedReader:
+        """What http.client asks a socket for."""
+        return io.BufferedReader(self)
+
+
+def connect(host: str, port: int, deadline: Deadline) -> socket.socket:
+    """A TCP connection to the first address that answers; each gets an equal share of the time that is left.
+
+    Raises OSError. The look-up of the name itself cannot be timed: the system's resolver decides how long it tries.
+    """
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    failure: OSError = OSError("the name has no address")
+    for position, (family, kind, protocol, _, address) in enumerate(addresses):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.settimeout(deadline.left() / (len(addresses) - position))
+            sock.connect(address)
+        except OSError as error:
+            sock.close()
+            failure = error
+        else:
+            return sock
+    raise failure

@@ -1,0 +1,45 @@
+"""From a printed value to a number, or to the reason why there is none. The test for blanks comes before any scaling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from exporter.fields import FP64_BLANK, INT32_BLANK, INT64_BLANK
+from exporter.model import Absence
+
+# dcgm_structs.h: offset from a blank -> reason; any other value above a blank is a blank too (DCGM_*_IS_BLANK)
+_REASONS: Mapping[int, Absence] = {
+    0: Absence.BLANK,
+    1: Absence.NOT_FOUND,
+    2: Absence.NOT_SUPPORTED,
+    3: Absence.NOT_PERMITTED,
+}
+# dcgm_structs.h: DCGM_STR_*
+_STRINGS: Mapping[str, Absence] = {
+    "<<<NULL>>>": Absence.BLANK,
+    "<<<NOT_FOUND>>>": Absence.NOT_FOUND,
+    "<<<NOT_SUPPORTED>>>": Absence.NOT_SUPPORTED,
+    "<<<NOT_PERM>>>": Absence.NOT_PERMITTED,
+}
+_INT_DIGITS = 20  # of the largest 64-bit integers
+
+
+def number(printed: str) -> float | Absence:
+    """A finite number as printed, in the exporter's unit, or why it is none.
+
+    Blanks are those of int64, int32 and double fields, whatever the field: no value of the catalogue comes near 1.4e14,
+    and the exporter prints int32 blanks in int64 fields. An int64 blank that was printed as a float has lost its reason.
+    """
+    if printed.startswith("<"):
+        return _STRINGS.get(printed, Absence.BLANK)
+    value = float(printed)
+    if not math.isfinite(value):
+        return Absence.NOT_A_NUMBER
+    if value >= INT64_BLANK and len(printed) <= _INT_DIGITS and printed.isdecimal():
+        return _REASONS.get(int(printed) - INT64_BLANK, Absence.BLANK)
+    if value >= FP64_BLANK:
+        return _REASONS.get(int(value - FP64_BLANK), Absence.BLANK) if value.is_integer() else Absence.BLANK
+    if INT32_BLANK <= value <= INT32_BLANK + 3 and value.is_integer():
+        return _REASONS[int(value) - INT32_BLANK]
+    return value
