@@ -72,6 +72,15 @@ class Device:
     mig_enabled: bool = False  # a board cut into instances: the driver's claim does not exist on it
 
 
+class ProcessUse(NamedTuple):
+    """One process that holds a context on an entity, as the driver sees it; None: the driver does not tell."""
+
+    entity: Entity
+    pid: int
+    memory_bytes: float | None = None
+    sm: float | None = None  # share of the time since the last read for which it had SMs in use, 0..1
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something that is missing, for the person on call."""
@@ -93,6 +102,7 @@ class Batch:
     problems: Sequence[Problem] = ()
     rejected: Mapping[tuple[str, str], int] = field(default_factory=dict)  # (field, reason) -> count
     details: Mapping[str, str] = field(default_factory=dict)  # labels for source_info
+    processes: Sequence[ProcessUse] | None = None  # None: this source does not know of processes
     final: bool = False  # the source has ended by itself (a recording played once)
 
 

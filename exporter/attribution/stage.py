@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from exporter.attribution.accounting import Accounting, Parts, Shares
+from exporter.attribution.accounting import Accounting, Parts
 from exporter.attribution.background import Background
 from exporter.attribution.holdings import Holding, Workload
 from exporter.attribution.view import AttributionView, WorkloadView
-from exporter.model import Device, Entity
+from exporter.model import Device, Entity, ProcessUse
+
+Owner = Callable[[int, Sequence[Workload]], "Workload | None"]
+
+
+def _nobody(pid: int, holders: Sequence[Workload]) -> Workload | None:
+    """Without a look at processes, those of a device's only holder are its own."""
+    return holders[0] if len(holders) == 1 else None
+
+
+@dataclass(slots=True)
+class _Use:
+    """What the processes of one workload use of one device; None: the driver does not tell."""
+
+    processes: int = 0
+    memory: float | None = None
+    sm: float | None = None
 
 
 class AttributionStage:
     """Fed in the sampler's thread; the sources are read in theirs. Earlier sources go before later ones, per device."""
 
-    def __init__(self, sources: Sequence[Background], accounting: Accounting) -> None:
+    def __init__(self, sources: Sequence[Background], accounting: Accounting, owner: Owner = _nobody) -> None:
+        """``owner``: the workload that a process belongs to, among those that hold its device; None: not known."""
         self._sources = sources
         self._accounting = accounting
+        self._owner = owner
 
     def start(self) -> None:
         for source in self._sources:
@@ -30,9 +49,7 @@ class AttributionStage:
         self,
         now: float,
         devices: Mapping[Entity, tuple[Device, Parts]],
-        shares: Mapping[Entity, Shares],
-        memory: Mapping[Workload, float],
-        processes: Mapping[Workload, int],
+        processes: Sequence[ProcessUse] | None,
     ) -> AttributionView:
         """One window. ``devices``: those present, with their cumulative seconds by part."""
         listed = [device for device, _ in devices.values()]
@@ -46,13 +63,47 @@ class AttributionStage:
             for entity, held in found.items():
                 holdings.setdefault(entity, held)
         flat = [holding for held in holdings.values() for holding in held]
+        used = self._by_workload(holdings, processes or ())
+        shares = {
+            entity: {who: use.sm for who, use in each.items() if use.sm is not None} for entity, each in used.items()
+        }
         self._accounting.book(now, {entity: parts for entity, (_, parts) in devices.items()}, flat, shares)
+        memory, count = _over_devices(used)
         return AttributionView(
             sources=tuple(source.health for source in self._sources),
             holdings=tuple(sorted(flat, key=lambda holding: (str(holding.entity), holding.workload))),
             workloads=tuple(
-                WorkloadView(workload, dict(totals.parts), memory.get(workload), processes.get(workload))
+                WorkloadView(workload, dict(totals.parts), memory.get(workload), count.get(workload))
                 for workload, totals in sorted(self._accounting.workloads.items())
             ),
             unattributed={entity: dict(parts) for entity, parts in self._accounting.unattributed.items()},
         )
+
+    def _by_workload(
+        self, holdings: Mapping[Entity, Sequence[Holding]], processes: Sequence[ProcessUse]
+    ) -> dict[Entity, dict[Workload, _Use]]:
+        used: dict[Entity, dict[Workload, _Use]] = {}
+        for process in processes:
+            holders = [holding.workload for holding in holdings.get(process.entity, ())]
+            owner = self._owner(process.pid, list(dict.fromkeys(holders)))
+            if owner is None:
+                continue
+            use = used.setdefault(process.entity, {}).setdefault(owner, _Use())
+            use.processes += 1
+            if process.memory_bytes is not None:
+                use.memory = (use.memory or 0.0) + process.memory_bytes
+            if process.sm is not None:
+                use.sm = min(1.0, (use.sm or 0.0) + process.sm)
+        return used
+
+
+def _over_devices(used: Mapping[Entity, Mapping[Workload, _Use]]) -> tuple[dict[Workload, float], dict[Workload, int]]:
+    """Memory and number of processes, over all devices that a workload holds."""
+    memory: dict[Workload, float] = {}
+    count: dict[Workload, int] = {}
+    for each in used.values():
+        for workload, use in each.items():
+            count[workload] = count.get(workload, 0) + use.processes
+            if use.memory is not None:
+                memory[workload] = memory.get(workload, 0.0) + use.memory
+    return memory, count

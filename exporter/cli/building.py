@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
+from exporter.assembly import Assembly
 from exporter.config.errors import ConfigError
 from exporter.config.options import (
+    COLLECTOR_HOST,
     SOURCE,
     SOURCE_GPUS,
     SOURCE_ONCE,
     SOURCE_PATH,
     SOURCE_URL,
     SOURCE_WORKLOAD,
+    STATE_HOLD,
     WAIT_FOR_GPUS,
 )
 from exporter.config.settings import Settings
+from exporter.core.snapshot import Snapshot
+from exporter.hardware.peaks import load as load_peaks
+from exporter.hardware.stage import HardwareStage
+from exporter.host.background import HostBackground
+from exporter.host.reader import HostReader
 from exporter.model import Source, SourceError
 from exporter.sources.waiting import WaitingSource
+from exporter.state.stage import StateStage
+from exporter.state.thresholds import Thresholds
+
+DRIVERS = frozenset({"auto", "nvml", "dcgm"})  # sources that read this very node
 
 
 def build_source(settings: Settings) -> Source:
@@ -66,6 +81,19 @@ def _dcgm_exporter(settings: Settings) -> Source:
         return ExporterSource(settings[SOURCE_URL])
     except ValueError as error:
         raise ConfigError(f"{settings.where(SOURCE_URL)}: {error}") from error
+
+
+def build_assembly(settings: Settings, publish: Callable[[Snapshot], None]) -> Assembly:
+    """What is attached to the core's numbers before they are published."""
+    host = None
+    if settings[COLLECTOR_HOST] and settings[SOURCE] in DRIVERS:
+        host = HostBackground(HostReader(), time.monotonic)
+    return Assembly(
+        publish=publish,
+        hardware=HardwareStage(load_peaks()),
+        states=StateStage(Thresholds(), settings[STATE_HOLD]),
+        host=host,
+    )
 
 
 def _no_gpu() -> Source:

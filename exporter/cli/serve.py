@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from exporter import logs
 from exporter.cli.arguments import Asked
-from exporter.cli.building import build_source
+from exporter.cli.building import build_assembly, build_source
 from exporter.config.errors import ConfigError
 from exporter.config.loading import Loaded, load
 from exporter.config.options import (
@@ -28,7 +28,7 @@ from exporter.config.options import (
 )
 from exporter.config.settings import Settings
 from exporter.core.snapshot import Snapshot
-from exporter.daemon import Daemon, Sampling
+from exporter.daemon import STOP_SECONDS, Daemon, Sampling
 from exporter.endpoints import Published, endpoints
 from exporter.metrics.catalogue import Selection, groups, samples
 from exporter.metrics.family import Family, Profile, Sample
@@ -75,8 +75,9 @@ class _Serving:
         self._security = _security(settings, self._web_reloaded)
         self._published = Published(self._collect)
         source = build_source(settings)
+        self._assembly = build_assembly(settings, self._published.publish)
         self._sampling = Sampling(
-            source, self._published.publish, interval=settings[SAMPLING_INTERVAL], speed=settings[SOURCE_SPEED]
+            source, self._assembly, interval=settings[SAMPLING_INTERVAL], speed=settings[SOURCE_SPEED]
         )
         application = Routes(endpoints(self._published, settings[TELEMETRY_PATH]))
         self._web = WebServer(settings[LISTEN_ADDRESS], application, security=self._security)
@@ -86,7 +87,11 @@ class _Serving:
         log.info("honest-gpu-exporter %s, source %s", VERSION, self._settings[SOURCE])
         if self._settings[SOURCE] == "simulated":
             log.warning("SIMULATED: every number served here is made up, by request (--source simulated)")
-        return Daemon(self._sampling, self._published, self._web, self._reload).run()
+        self._assembly.start()
+        try:
+            return Daemon(self._sampling, self._published, self._web, self._reload).run()
+        finally:
+            self._assembly.stop(STOP_SECONDS / 4)
 
     def _collect(self, snapshot: Snapshot) -> dict[Family, list[Sample]]:
         return samples(snapshot, self._groups, self._selection)

@@ -106,6 +106,15 @@ TELEMETRY_PATH = Option("web.telemetry-path", parsers.url_path, "/metrics", "pat
 WEB_CONFIG = Option[Path | None](
     "web.config.file", parsers.path, None, "TLS and basic auth, in exporter-toolkit's format", "FILE"
 )
+STATE_HOLD = Option(
+    "state.hold", parsers.duration, 30.0, "least time in a state, and its window of evidence", "DURATION"
+)
+COLLECTOR_HOST = Option(
+    "collector.host",
+    parsers.boolean,
+    True,
+    "pressure, RDMA and the CPU time of processes that hold a GPU (drivers' sources only)",
+)
 METRICS_PROFILE = Option(
     "metrics.profile",
     parsers.one_of("minimal", "default", "full"),
@@ -153,6 +162,8 @@ OPTIONS: tuple[Option[object], ...] = (
     LISTEN_ADDRESS,
     TELEMETRY_PATH,
     WEB_CONFIG,
+    STATE_HOLD,
+    COLLECTOR_HOST,
     METRICS_PROFILE,
     METRICS_INCLUDE,
     METRICS_EXCLUDE,

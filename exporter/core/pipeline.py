@@ -13,7 +13,7 @@ from exporter.core.ledger import Account, merged
 from exporter.core.quality import DISTRUSTED, ProfilingState, Thresholds, Watch
 from exporter.core.snapshot import EntityView, Snapshot, SourceView
 from exporter.fields import PROFILING, TENSOR_PIPES
-from exporter.model import Absence, Batch, Clock, Device, Entity, Problem, Reading
+from exporter.model import Absence, Batch, Clock, Device, Entity, Problem, ProcessUse, Reading
 
 FORGET_AFTER = 3600.0  # seconds after which a vanished entity's counters end: bounded memory under MIG reconfiguration
 _PROFILING = frozenset(PROFILING)
@@ -54,12 +54,15 @@ class Pipeline:
         self._boards: set[str] = set()
         self._rejected: Counter[tuple[str, str]] = Counter()
         self._problems: dict[str, tuple[Problem, ...]] = {}
+        self._processes: dict[str, tuple[ProcessUse, ...]] = {}
         self._ended: set[str] = set()
         self._number = 0
 
     def absorb(self, batch: Batch) -> None:
         """Take in one batch. Readings of entities that the batch does not list are ignored."""
         self._problems[batch.source] = tuple(batch.problems)
+        if batch.processes is not None:
+            self._processes[batch.source] = tuple(batch.processes)
         self._rejected.update(batch.rejected)
         if batch.final:
             self._ended.add(batch.source)
@@ -79,6 +82,7 @@ class Pipeline:
     def failed(self, source: str, problem: Problem) -> None:
         """A read failed as a whole: its last windows are no longer current, its counters stay."""
         self._problems[source] = (problem,)
+        self._processes.pop(source, None)
         for entity in self._present.get(source, ()):
             entry = self._entries[entity]
             entry.account.windows.pop(source, None)
@@ -96,12 +100,14 @@ class Pipeline:
         return Snapshot(
             number=self._number,
             timestamp=timestamp,
+            time=now,
             entities=views,
             sources=tuple(sources),
             rejected=dict(self._rejected),
             problems=tuple(problem for problems in self._problems.values() for problem in problems),
             expected_gpus=len(self._boards),
             present_gpus=len(present),
+            processes=tuple(p for each in self._processes.values() for p in each) if self._processes else None,
         )
 
     def _absorb(self, batch: Batch, device: Device, readings: list[Reading]) -> None:

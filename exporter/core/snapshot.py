@@ -9,7 +9,10 @@ from exporter.attribution.view import AttributionView
 from exporter.core.derive import Form, Honest
 from exporter.core.ledger import Totals
 from exporter.core.quality import ProfilingState
-from exporter.model import Absence, Device, Problem
+from exporter.hardware.stage import HardwareView
+from exporter.host.view import HostView
+from exporter.model import Absence, Device, Problem, ProcessUse
+from exporter.state.stage import StateView
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class EntityView:
     last_sample: float | None  # Unix seconds
     fields: frozenset[str]
     rejected: Mapping[tuple[str, str], int]
+    hardware: HardwareView | None = None  # attached by later stages
+    state: StateView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +57,13 @@ class Snapshot:
 
     number: int
     timestamp: float  # Unix seconds
+    time: float = 0.0  # on the clock's monotonic line
     entities: tuple[EntityView, ...] = ()
     sources: tuple[SourceView, ...] = ()
     rejected: Mapping[tuple[str, str], int] = field(default_factory=dict)  # of no entity: lines of a text
     problems: tuple[Problem, ...] = ()
     expected_gpus: int = 0
     present_gpus: int = 0
-    attribution: AttributionView | None = None  # None: nobody was asked
+    processes: tuple[ProcessUse, ...] | None = None  # None: no source knows of processes
+    attribution: AttributionView | None = None  # attached by later stages; None: nobody was asked
+    host: HostView | None = None

@@ -41,7 +41,6 @@ UNATTRIBUTED = Family(
     "GPU time by part that is nobody's, or that cannot be split among those who share the device. With "
     "workload_time_seconds_total it adds up to time_seconds_total.",
     labels=(*DEVICE, "part"),
-    profile=Profile.MINIMAL,
 )
 WORKLOAD_MEMORY = Family(
     "workload_memory_bytes", Type.GAUGE, "bytes", "Device memory that a workload's processes hold.", labels=_WHO

@@ -7,13 +7,26 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from exporter.core.snapshot import Snapshot
-from exporter.metrics import attribution, below_scrape, claim, context, honest, measurement, own, quality
+from exporter.metrics import (
+    attribution,
+    below_scrape,
+    claim,
+    context,
+    hardware,
+    honest,
+    measurement,
+    own,
+    quality,
+    state,
+)
 from exporter.metrics.family import Family, Group, Profile, Sample
 
 GROUPS: tuple[Group, ...] = (
     claim.GROUP,
     measurement.GROUP,
     honest.GROUP,
+    hardware.GROUP,
+    state.GROUP,
     below_scrape.GROUP,
     context.GROUP,
     quality.GROUP,
@@ -21,9 +34,9 @@ GROUPS: tuple[Group, ...] = (
 )
 
 
-def groups(state: own.OwnState) -> tuple[Group, ...]:
+def groups(daemon: own.OwnState) -> tuple[Group, ...]:
     """All groups, the daemon's own last."""
-    return (*GROUPS, own.own_group(state))
+    return (*GROUPS, own.own_group(daemon))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ GAUGES = {
     "memory_clock": _gauge("memory_clock_hertz", "hertz", "Current clock of the device memory.", Profile.FULL),
     "memory_used": _gauge("memory_used_bytes", "bytes", "Device memory in use.", Profile.MINIMAL),
     "memory_free": _gauge("memory_free_bytes", "bytes", "Device memory that is free.", Profile.FULL),
-    "memory_total": _gauge("memory_total_bytes", "bytes", "Device memory in all.", Profile.MINIMAL),
+    "memory_total": _gauge("memory_total_bytes", "bytes", "Device memory in all."),
     "memory_reserved": _gauge("memory_reserved_bytes", "bytes", "Device memory kept by the driver.", Profile.FULL),
     "retired_pages": _gauge("retired_pages", "", "Memory pages retired.", Profile.FULL),
     "remapped_rows_corrected": _gauge(
@@ -49,9 +49,11 @@ GAUGES = {
     "pcie_link_generation": _gauge(
         "pcie_link_generation", "", "PCIe generation now; an idle link drops to 1.", Profile.FULL
     ),
-    "pcie_link_generation_max": _gauge("pcie_link_generation_max", "", "Highest PCIe generation of this slot."),
+    "pcie_link_generation_max": _gauge(
+        "pcie_link_generation_max", "", "Highest PCIe generation of this slot.", Profile.FULL
+    ),
     "pcie_link_width": _gauge("pcie_link_width", "", "PCIe lanes now.", Profile.FULL),
-    "pcie_link_width_max": _gauge("pcie_link_width_max", "", "Most PCIe lanes of this slot."),
+    "pcie_link_width_max": _gauge("pcie_link_width_max", "", "Most PCIe lanes of this slot.", Profile.FULL),
     "nvlink_links_up": _gauge("nvlink_links_up", "", "NVLink links that are up."),
     "processes": _gauge("processes", "", "Processes that hold a context on the device."),
 }
@@ -70,7 +72,7 @@ CLOCK_EVENTS = Family(
     "clock_event_seconds",
     Type.COUNTER,
     "seconds",
-    "Seconds for which the driver gave this reason for its clocks; sampled once a window.",
+    "Seconds for which the driver gave this reason for its clocks; sampled once a window; absent until it happens.",
     labels=(*DEVICE, "reason"),
 )
 XIDS = Family(
@@ -102,7 +104,7 @@ def _collect(snapshot: Snapshot) -> Iterator[Sample]:
             if field in view.totals.amounts:
                 yield Sample(family, device, view.totals.amounts[field])
         for (field, label), seconds in view.totals.active.items():
-            if field == "clock_event":
+            if field == "clock_event" and seconds > 0:
                 yield Sample(CLOCK_EVENTS, join(device, labels(reason=label)), seconds)
         for (field, label), count in view.totals.events.items():
             if field == "xid":

@@ -44,7 +44,7 @@ SECONDS = {
         Type.COUNTER,
         "seconds",
         f'Seconds for which {_WHAT[field]}; divide by observed_seconds_total{{of="{field}"}}.',
-        profile=Profile.MINIMAL if field in _MINIMAL else Profile.DEFAULT,
+        profile=Profile.MINIMAL if field in _MINIMAL else Profile.FULL if field in _MINOR else Profile.DEFAULT,
     )
     for field in PROFILING
 }

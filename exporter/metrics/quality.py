@@ -56,7 +56,7 @@ PROFILING_STATE = Family(
     "profiling_state",
     Type.GAUGE,
     "",
-    "1 for the state the profiling data is in, 0 for the others.",
+    "1 for the state that the profiling data is in; ok is always there, 0 when it is another one.",
     labels=(*DEVICE, "state"),
 )
 EXPECTED = Family(
@@ -99,7 +99,8 @@ def _collect(snapshot: Snapshot) -> Iterator[Sample]:
         for (field, why), count in view.rejected.items():
             yield Sample(REJECTED, join(device, labels(field=field, reason=why)), count)
         for state in ProfilingState:
-            yield Sample(PROFILING_STATE, join(device, f'state="{state.value}"'), float(state is view.profiling))
+            if state is view.profiling or state is ProfilingState.OK:
+                yield Sample(PROFILING_STATE, join(device, f'state="{state.value}"'), float(state is view.profiling))
     for (field, why), count in snapshot.rejected.items():
         yield Sample(REJECTED, labels(field=field, reason=why), count)
     yield Sample(EXPECTED, "", snapshot.expected_gpus)

@@ -9,19 +9,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from exporter.sources.scrape.source import ExporterSource
-from exporter.sources.simulated.source import simulated_source
 
+from exporter.assembly import Assembly
 from exporter.clock import VirtualClock
 from exporter.core.pipeline import Pipeline
 from exporter.core.sampler import Sampler
 from exporter.core.snapshot import Snapshot
 from exporter.core.workers import InlineWorker
 from exporter.exposition import text
+from exporter.hardware.peaks import load
+from exporter.hardware.stage import HardwareStage
 from exporter.metrics.catalogue import GROUPS, Selection, samples
 from exporter.metrics.family import Profile
 from exporter.model import Source
 from exporter.sources.replay.opening import open_replay
+from exporter.sources.scrape.source import ExporterSource
+from exporter.sources.simulated.source import simulated_source
+from exporter.state.stage import StateStage
+from exporter.state.thresholds import Thresholds
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[2] / "shared" / "data"
@@ -58,7 +63,8 @@ INPUTS: dict[str, tuple[Callable[[], Source], Profile]] = {
 def metrics(source: Source, profile: Profile) -> str:
     """The exposition after a minute of virtual time, without what this very process adds of itself."""
     clock, seen = VirtualClock(), list[Snapshot]()
-    sampler = Sampler([InlineWorker(source)], Pipeline(clock, 1.0), clock, seen.append, interval=1.0)
+    assembly = Assembly(seen.append, HardwareStage(load()), StateStage(Thresholds()))
+    sampler = Sampler([InlineWorker(source)], Pipeline(clock, 1.0), clock, assembly, interval=1.0)
     sampler.tick()
     for _ in range(SECONDS):
         clock.advance(1.0)

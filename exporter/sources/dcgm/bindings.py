@@ -118,7 +118,7 @@ def _load_folder(folder: Path) -> Bindings:
 def _load(prefix: str, origin: str) -> Bindings:
     try:
         structs, fields, agent = (importlib.import_module(prefix + name) for name in _MODULES)
-    except Exception as error:  # noqa: BLE001 - foreign code: whatever it raises, it cannot be used
+    except Exception as error:
         raise SourceError(f"the DCGM bindings in {origin} cannot be imported: {error}", _REMEDY) from error
     return Bindings(agent, structs, fields, origin, _version(structs))
 

@@ -46,6 +46,8 @@ CONNECTION_LOST = frozenset({Code.CONNECTION_NOT_VALID, Code.TIMEOUT, Code.UNINI
 COMBINATION_REFUSED = frozenset({Code.PROFILING_MULTI_PASS, Code.GROUP_INCOMPATIBLE})
 """The fields are there, but not all of them at once."""
 
+_ABOUT_FIELDS = frozenset({Code.BADPARAM, Code.NOT_SUPPORTED, Code.PROFILING_NOT_SUPPORTED})
+
 START_HOSTENGINE = "systemctl start nvidia-dcgm, and check --dcgm.address"
 
 _ABSENCES: Mapping[int, Absence] = {
@@ -81,7 +83,10 @@ _REASONS: Mapping[int, tuple[str, str]] = {
         "the DCGM library is too old for this call",
         "upgrade DCGM, or use the bindings of the installed DCGM: --dcgm.bindings DIR",
     ),
-    Code.NO_PERMISSION: ("it is not permitted", "run nv-hostengine as root, or set NVreg_RestrictProfilingToAdminUsers=0"),
+    Code.NO_PERMISSION: (
+        "it is not permitted",
+        "run nv-hostengine as root, or set NVreg_RestrictProfilingToAdminUsers=0",
+    ),
     Code.REQUIRES_ROOT: ("the hostengine would have to run as root", "run nv-hostengine as root"),
     Code.GPU_IS_LOST: ("the GPU has fallen off the bus", "look for Xid 79 in dmesg; reset the GPU or reboot the node"),
     Code.GPU_NOT_SUPPORTED: ("DCGM does not support this GPU", ""),
@@ -119,6 +124,11 @@ class CallFailed(Exception):
     @property
     def connection_lost(self) -> bool:
         return self.code in CONNECTION_LOST
+
+    @property
+    def about_fields(self) -> bool:
+        """One of the fields may be to blame; the others could be had without it."""
+        return self.code in _ABOUT_FIELDS
 
     @property
     def absence(self) -> Absence:

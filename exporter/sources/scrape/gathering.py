@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from exporter.model import Absence, Entity, Problem
 from exporter.sources.scrape.boards import Key, Value, assigned, once
 from exporter.sources.scrape.dialect import Meaning, UnknownUnitError, meaning
-from exporter.sources.scrape.identity import Row, is_gpu_family, row
+from exporter.sources.scrape.identity import Row, is_elsewhere, is_gpu_family, row
 from exporter.sources.scrape.text import Exposition
 from exporter.sources.scrape.values import number
 
@@ -30,7 +30,8 @@ def gather(exposition: Exposition) -> Gathered:
     """Read the whole page. Without any GPU on it, ``rows`` is empty."""
     rejected: Counter[tuple[str, str]] = Counter()
     rejected[("line", "unparseable")] += exposition.unparseable
-    rows, families = _sorted_out(exposition)
+    rows, families, unidentified = _sorted_out(exposition)
+    rejected[("line", "unidentified")] += unidentified
     chosen, problems = _chosen(families, exposition.helps)
     rejected[("family", "unknown_unit")] += len(problems)
     values: dict[Key, Value] = {}
@@ -42,13 +43,17 @@ def gather(exposition: Exposition) -> Gathered:
     return Gathered(rows, assigned(values), problems, {key: count for key, count in rejected.items() if count})
 
 
-def _sorted_out(exposition: Exposition) -> tuple[dict[Entity, Row], dict[str, list[tuple[Entity, str]]]]:
-    """The rows that name a GPU: facts by entity, and values by family. A board is listed even if only its parts are."""
+def _sorted_out(exposition: Exposition) -> tuple[dict[Entity, Row], dict[str, list[tuple[Entity, str]]], int]:
+    """The rows that name a GPU: facts by entity, values by family; and how many should name one and do not.
+
+    A board is listed even if only its instances have rows.
+    """
     rows: dict[Entity, Row] = {}
     families: dict[str, list[tuple[Entity, str]]] = {}
+    unidentified = 0
     seen: dict[int, Row | None] = {}  # by identity of the labels, which the samples share
     for sample in exposition.samples:
-        if not is_gpu_family(sample.name):
+        if not is_gpu_family(sample.name) or is_elsewhere(sample.labels):
             continue
         key = id(sample.labels)
         if key not in seen:
@@ -58,9 +63,11 @@ def _sorted_out(exposition: Exposition) -> tuple[dict[Entity, Row], dict[str, li
                 for each in (board, found):
                     rows[each.entity] = rows[each.entity].merged(each) if each.entity in rows else each
         whose = seen[key]
-        if whose is not None:
+        if whose is None:
+            unidentified += 1
+        else:
             families.setdefault(sample.name, []).append((whose.entity, sample.value))
-    return rows, families
+    return rows, families, unidentified
 
 
 def _chosen(families: Mapping[str, _Family], helps: Mapping[str, str]) -> tuple[dict[str, Meaning], list[Problem]]:

@@ -16,10 +16,10 @@ _PREFIXES = ("DCGM_FI_", "DCGM_EXP_")
 
 
 class Row(NamedTuple):
-    """The GPU or GPU instance of one sample, and what its labels tell about it."""
+    """The GPU or GPU instance of one sample, and what its labels tell about it. ``gpu``: DCGM's index, for people."""
 
     entity: Entity
-    index: str = ""
+    gpu: str = ""
     model: str = ""
     pci_bus_id: str = ""
     driver_version: str = ""
@@ -35,20 +35,25 @@ def is_gpu_family(name: str) -> bool:
     return name.startswith(_PREFIXES)
 
 
+def is_elsewhere(labels: Mapping[str, str]) -> bool:
+    """True for a row about a link, a switch or a CPU, even if it names a GPU too."""
+    return any(labels.get(name) for name in _ELSEWHERE)
+
+
 def row(labels: Mapping[str, str]) -> Row | None:
-    """None when the labels name no GPU by its UUID, or name something within it.
+    """None when the labels name no GPU by its UUID.
 
     Time-slicing appends the replica to the UUID (``GPU-...::3``, CASES 46): it is the same GPU.
     """
     uuid = _first(labels, _UUID).partition("::")[0]
-    if not uuid or any(labels.get(name) for name in _ELSEWHERE):
+    if not uuid:
         return None
     instance = labels.get("GPU_I_ID", "")
     if instance and not (instance.isascii() and instance.isdecimal() and len(instance) <= 9):
         return None
     return Row(
         Entity(uuid, int(instance) if instance else None),
-        index=labels.get("gpu", ""),
+        gpu=labels.get("gpu", ""),
         model=_first(labels, _MODEL),
         pci_bus_id=labels.get("pci_bus_id", ""),
         driver_version=_first(labels, _DRIVER),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from exporter.model import SourceError
-from exporter.sources.scrape.identity import is_gpu_family
+from exporter.sources.scrape.identity import is_elsewhere, is_gpu_family
 from exporter.sources.scrape.text import Exposition
 
 _ELSEWHERE = "give the URL of dcgm-exporter; it listens on port 9400 by default"
@@ -15,12 +15,12 @@ _LOOKS: Sequence[tuple[str, str, str]] = (
     ("node_", "it looks like node_exporter's", _ELSEWHERE),
     ("nvidia_smi_", "it looks like nvidia_gpu_exporter's", _ELSEWHERE),
     ("nvidia_gpu_", "it looks like nvidia_gpu_prometheus_exporter's", _ELSEWHERE),
-    ("DCGM_", "dcgm-exporter's, but of switches, links or CPUs only", "let dcgm-exporter watch GPUs: -d f or -d g"),
     (
-        "dcgm_",
-        "it looks like dcgm-exporter 1.x's, whose names are not known here",
-        "upgrade dcgm-exporter to 2.x or later",
+        "DCGM_",
+        "it is dcgm-exporter's, but of switches, links or CPUs only",
+        "let dcgm-exporter watch GPUs: -d f or -d g",
     ),
+    ("dcgm_", "it looks like dcgm-exporter 1's, whose names are not known here", "use dcgm-exporter 2 or later"),
     ("prometheus_", "it looks like a Prometheus server's own", _ELSEWHERE),
 )
 
@@ -36,21 +36,13 @@ def no_gpus(url: object, exposition: Exposition) -> SourceError:
             "dcgm-exporter's page is empty until its first collection, and without a GPU: look at its log",
         )
     families = sorted({sample.name for sample in samples})
-    if any(is_gpu_family(name) and not _labelled(name, exposition) for name in families):
+    if any(is_gpu_family(sample.name) and not is_elsewhere(sample.labels) for sample in samples):
         return SourceError(
-            f"the page of {url} has DCGM metrics, but their rows have no UUID label",
+            f"the page of {url} has DCGM metrics, but none of their rows names a GPU by its UUID",
             "GPUs are told apart by UUID: let dcgm-exporter print it, and do not drop the label on the way",
         )
     for prefix, looks, remedy in _LOOKS:
         if any(name.startswith(prefix) for name in families):
             return SourceError(f"the page of {url} has no GPU metrics: {looks}", remedy)
-    count = len(families)
-    return SourceError(
-        f"the page of {url} has no GPU metrics: {count} families, such as {families[0][:60]}", _ELSEWHERE
-    )
-
-
-def _labelled(name: str, exposition: Exposition) -> bool:
-    """True when every row of the family says what it is about by a label other than the GPU's index."""
-    about = ("nvlink", "nvswitch", "cpu", "cpucore", "UUID", "uuid", "Uuid", "gpu_uuid")
-    return all(any(sample.labels.get(label) for label in about) for sample in exposition.samples if sample.name == name)
+    looks = f"{len(families)} families, such as {families[0][:60]}"
+    return SourceError(f"the page of {url} has no GPU metrics: {looks}", _ELSEWHERE)

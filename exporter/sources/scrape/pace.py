@@ -34,7 +34,7 @@ class Pace:
             self._gaps.append(gap)
 
     def start(self, entity: Entity, now: float) -> float | None:
-        """Where the interval of ``entity`` that ends now begins. None when it has none: it is seen for the first time."""
+        """Where the interval of ``entity`` that ends now begins; None at its first read, which has none."""
         before = self._ends.get(entity)
         if before is None or before >= now or not self._usual:
             return None

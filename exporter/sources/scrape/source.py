@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from exporter.fields import CLOCK_EVENTS, FIELDS, Kind
 from exporter.model import Absence, Batch, Device, Entity, Problem, Reading
 from exporter.sources.scrape.boards import Value
-from exporter.sources.scrape.client import Page, fetcher
+from exporter.sources.scrape.client import Fetcher, Page
 from exporter.sources.scrape.gathering import Gathered, gather
 from exporter.sources.scrape.identity import Row
 from exporter.sources.scrape.looks import no_gpus
@@ -39,7 +39,7 @@ class ExporterSource:
     def __init__(self, url: str, *, timeout: float = TIMEOUT, fetch: Callable[[], Page] | None = None) -> None:
         """``timeout``: seconds for one whole fetch. ``fetch`` replaces HTTP. ValueError: the URL is not one."""
         self._target = parse_target(url)
-        self._fetch = fetch or fetcher(self._target, timeout)
+        self._fetch = fetch or Fetcher(self._target, timeout)
         self._pace = Pace()
         self._xids = XidWatch()
 
@@ -106,7 +106,7 @@ def _devices(page: Gathered) -> Iterator[Device]:
 def _device(row: Row, fields: frozenset[str], mig_enabled: bool) -> Device:
     return Device(
         entity=row.entity,
-        index=row.index,
+        index=row.gpu,
         fields=fields,
         model=row.model,
         pci_bus_id=row.pci_bus_id,

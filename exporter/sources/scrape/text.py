@@ -61,7 +61,8 @@ def parse(text: str) -> Exposition:
             if match := _HELP.fullmatch(line):
                 helps.setdefault(match[1], match[2].strip())
             continue
-        match = _LINE.fullmatch(line) or _LINE.fullmatch(line.partition(_EXEMPLAR)[0])
+        before, exemplar, _ = line.partition(_EXEMPLAR)
+        match = (_LINE.fullmatch(before) if exemplar else None) or _LINE.fullmatch(line)
         if match is None:
             unparseable += 1
             continue

@@ -1,4 +1,7 @@
-"""Sockets whose every step counts against one total time, so that a peer that drips bytes cannot stretch it."""
+"""A socket whose every step counts against one total time and one total size.
+
+A peer that drips bytes, or that never ends its headers or its chunks, cannot stretch either.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+
+class TooLargeError(Exception):
+    """The peer has sent more than it may."""
 
 
 class Deadline:
@@ -26,19 +33,24 @@ class Deadline:
 
 
 class TimedReader(io.RawIOBase):
-    """The receiving side of a socket."""
+    """The receiving side of a socket. TimeoutError after the deadline, TooLargeError beyond ``limit`` bytes."""
 
-    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+    def __init__(self, sock: socket.socket, deadline: Deadline, limit: int) -> None:
         super().__init__()
         self._sock = sock
         self._deadline = deadline
+        self._allowed = limit
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         self._sock.settimeout(self._deadline.left())
-        return self._sock.recv_into(buffer)
+        count = self._sock.recv_into(buffer)
+        self._allowed -= count
+        if self._allowed < 0:
+            raise TooLargeError
+        return count
 
     def makefile(self, *_: Any, **__: Any) -> io.BufferedReader:
         """What http.client asks a socket for."""

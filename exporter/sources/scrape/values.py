@@ -1,4 +1,4 @@
-"""From a printed value to a number, or to the reason why there is none. The test for blanks comes before any scaling."""
+"""From a printed value to a number, or to the reason why there is none: the test for blanks, before any scaling."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _INT_DIGITS = 20  # of the largest 64-bit integers
 def number(printed: str) -> float | Absence:
     """A finite number as printed, in the exporter's unit, or why it is none.
 
-    Blanks are those of int64, int32 and double fields, whatever the field: no value of the catalogue comes near 1.4e14,
-    and the exporter prints int32 blanks in int64 fields. An int64 blank that was printed as a float has lost its reason.
+    Blanks of int64, int32 and double fields count in every field: no value of the catalogue comes near 1.4e14, and the
+    exporter's int64 fields hold int32 blanks too. An int64 blank that was printed as a float has lost its reason.
     """
     if printed.startswith("<"):
         return _STRINGS.get(printed, Absence.BLANK)

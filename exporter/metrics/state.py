@@ -1,0 +1,52 @@
+"""State: what a GPU is doing, in one word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.core.snapshot import Snapshot
+from exporter.metrics.device_labels import device_labels
+from exporter.metrics.family import DEVICE, Family, Group, Sample, Type, join
+from exporter.state.rules import State
+
+STATE = Family(
+    "state",
+    Type.GAUGE,
+    "",
+    "1 for the state that the device is in, after hysteresis, 0 for those it has left; others are absent. "
+    "unknown: an input that would tell is missing.",
+    labels=(*DEVICE, "state"),
+)
+STATE_SECONDS = Family(
+    "state_seconds",
+    Type.COUNTER,
+    "seconds",
+    "Seconds in each state that the device has been in.",
+    labels=(*DEVICE, "state"),
+)
+THROTTLED = Family(
+    "throttled",
+    Type.GAUGE,
+    "",
+    "1 while clocks are held down for this reason, whatever the state is; 0 after; absent if it never happened.",
+    labels=(*DEVICE, "reason"),
+)
+
+
+def _collect(snapshot: Snapshot) -> Iterator[Sample]:
+    for view in snapshot.entities:
+        state, device = view.state, device_labels(view)
+        if state is None:
+            continue
+        if view.present:
+            for name in State:
+                if name in state.seconds or name is state.verdict.state:
+                    yield Sample(STATE, join(device, f'state="{name.value}"'), float(name is state.verdict.state))
+            for reason, active in state.throttled.items():
+                yield Sample(THROTTLED, join(device, f'reason="{reason}"'), float(active))
+        for name in State:
+            if name in state.seconds:
+                yield Sample(STATE_SECONDS, join(device, f'state="{name.value}"'), state.seconds[name])
+
+
+GROUP = Group("State", (STATE, STATE_SECONDS, THROTTLED), _collect)

@@ -1,0 +1,161 @@
+"""What the hostengine sees: GPUs, and the GPU instances they are cut into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from exporter.model import Entity, Problem
+from exporter.sources.dcgm.errors import CallFailed
+from exporter.sources.dcgm.session import GPU, GPU_INSTANCE, LIVE_DATA, Session
+
+_NAME, _NVML_INDEX, _UUID, _MINOR = 50, 52, 54, 55
+_PROFILE = re.compile(r"\d+[gc]\.\S+")
+_LOST_REMEDY = "look for Xid 79 in dmesg; reset the GPU or reboot the node"
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A GPU instance. ``number`` is DCGM's entity id, ``id`` that of NVML, which the rest of the program knows."""
+
+    number: int
+    id: int
+    profile: str = ""
+    mig_uuid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A GPU. ``number`` is DCGM's id of it, ``index`` that of NVML where the hostengine knows it."""
+
+    number: int
+    uuid: str
+    index: str
+    model: str = ""
+    pci_bus_id: str = ""
+    driver_version: str = ""
+    minor: str = ""
+    mig_enabled: bool = False
+    instances: tuple[Instance, ...] = ()
+
+    @property
+    def entity(self) -> Entity:
+        return Entity(self.uuid)
+
+    def __str__(self) -> str:
+        return f"GPU {self.index} ({self.uuid})"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """All GPUs that answer, in DCGM's order, and what is wrong with the others."""
+
+    boards: tuple[Board, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def discover(session: Session, known: Mapping[int, str]) -> Layout:
+    """Everything that there is now. ``known``: UUIDs by DCGM's id, so that a GPU that is lost can be named.
+
+    Raises CallFailed when the hostengine itself fails; a GPU that fails is left out and becomes a problem.
+    """
+    boards: list[Board] = []
+    problems: list[Problem] = []
+    cut = _instances(session, problems)
+    for number in session.call("dcgmGetAllDevices"):
+        try:
+            board = _board(session, int(number), cut.get(int(number), ()))
+        except CallFailed as failure:
+            if failure.connection_lost:
+                raise
+            problems.append(_missing(int(number), known, failure.reason, failure.remedy))
+            continue
+        if board is None:
+            problems.append(_missing(int(number), known, "DCGM no longer knows its UUID: it is lost", _LOST_REMEDY))
+        else:
+            boards.append(board)
+    return Layout(tuple(boards), tuple(problems))
+
+
+def _missing(number: int, known: Mapping[int, str], why: str, remedy: str) -> Problem:
+    uuid = known.get(number)
+    name = f"DCGM's GPU {number}" + (f" ({uuid})" if uuid else "")
+    return Problem(f"{name} cannot be read", why, remedy, Entity(uuid) if uuid else None)
+
+
+def _board(session: Session, number: int, instances: tuple[Instance, ...]) -> Board | None:
+    """None for a GPU that is lost: it is still listed, and all its texts are blank."""
+    attributes = session.call("dcgmGetDeviceAttributes", number)
+    identifiers = attributes.identifiers
+    uuid = _text(identifiers.uuid)
+    if not uuid:
+        return None
+    live = _live(session, GPU, [number], (_NVML_INDEX, _MINOR))
+    return Board(
+        number,
+        uuid,
+        index=live.get((number, _NVML_INDEX)) or str(number),
+        model=_text(identifiers.deviceName),
+        pci_bus_id=_text(identifiers.pciBusId),
+        driver_version=_text(identifiers.driverVersion),
+        minor=live.get((number, _MINOR), ""),
+        mig_enabled=attributes.settings.migModeEnabled == 1,
+        instances=instances,
+    )
+
+
+def _instances(session: Session, problems: list[Problem]) -> dict[int, tuple[Instance, ...]]:
+    """By DCGM's id of the GPU. A hostengine without MIG support has none."""
+    try:
+        hierarchy = session.call("dcgmGetGpuInstanceHierarchy")
+    except CallFailed as failure:
+        if failure.connection_lost:
+            raise
+        if failure.remedy:
+            problems.append(Problem("MIG instances cannot be listed", failure.reason, failure.remedy))
+        return {}
+    entries = [item for item in hierarchy.entityList[: hierarchy.count] if item.entity.entityGroupId == GPU_INSTANCE]
+    numbers = [int(item.entity.entityId) for item in entries]
+    names = _live(session, GPU_INSTANCE, numbers, (_NAME, _UUID)) if numbers else {}
+    found: dict[int, list[Instance]] = {}
+    for number, item in zip(numbers, entries, strict=True):
+        profile, uuid = names.get((number, _NAME), ""), names.get((number, _UUID), "")
+        instance = Instance(
+            number,
+            int(item.info.nvmlInstanceId),
+            profile if _PROFILE.fullmatch(profile) else "",
+            uuid if uuid.startswith("MIG-") else "",
+        )
+        found.setdefault(int(item.parent.entityId), []).append(instance)
+    return {gpu: tuple(instances) for gpu, instances in found.items()}
+
+
+def _live(session: Session, kind: int, numbers: list[int], fields: tuple[int, ...]) -> dict[tuple[int, int], str]:
+    """Names and numbers that do not change, as text, by (entity id, field id); what is blank is left out."""
+    pairs = []
+    for number in numbers:
+        pair = session.bindings.structs.c_dcgmGroupEntityPair_t()
+        pair.entityGroupId, pair.entityId = kind, number
+        pairs.append(pair)
+    try:
+        rows = session.call("dcgmEntitiesGetLatestValues", pairs, list(fields), LIVE_DATA)
+    except CallFailed as failure:
+        if failure.connection_lost:
+            raise
+        return {}
+    texts = {(int(row.entityId), int(row.fieldId)): _value(row) for row in rows if row.status == 0}
+    return {key: text for key, text in texts.items() if text}
+
+
+def _value(row: Any) -> str:
+    if row.fieldType == ord("s"):
+        return _text(row.value.str)
+    return str(row.value.i64) if 0 <= row.value.i64 < 1 << 16 else ""
+
+
+def _text(raw: bytes | str) -> str:
+    """Empty for DCGM's blanks, ``<<<NULL>>>`` and the like."""
+    text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+    return "" if text.startswith("<<<") else text

@@ -1,0 +1,160 @@
+"""The profiling fields of one GPU: watched as far as it lets us, watched anew when they go dead.
+
+What goes wrong in the field: refused whole because of one field; refused because another client holds the hardware;
+stuck at zero or blank for ever after an Xid, until somebody watches anew (CASES 18 to 21).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from exporter.fields import PROFILING
+from exporter.model import Absence, Problem
+from exporter.sources.dcgm.backoff import Backoff
+from exporter.sources.dcgm.entities import Board
+from exporter.sources.dcgm.errors import COMBINATION_REFUSED, CallFailed, Code
+from exporter.sources.dcgm.offers import Offer, offered, offers_of, one_pass
+from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, Row, blank_of
+from exporter.sources.dcgm.watches import Groups, Watch, watch_most
+
+log = logging.getLogger(__name__)
+DEAD_SAMPLES = 5  # reads in a row with nothing but blanks or zeros after which the watch is made again, ...
+DEAD_SECONDS = 5.0  # ... if they span this long: the claim looks back for up to a second
+BUSY = 0.5  # the claim above which a profiling reading of 0 everywhere is not possible
+_ENGINES = frozenset(IDS[name] for name in PROFILING if name in IDS)
+_CONVICTS = frozenset({IDS["sm"], IDS["graphics_engine"]})  # a kernel may leave every pipe at 0, but not these
+
+
+@dataclass(slots=True)
+class _Pulse:
+    """What the engine fields said in one read."""
+
+    values: list[float] = field(default_factory=list)
+    convicts: bool = False
+    blanks: int = 0
+
+
+class Measurement:
+    """The watch of ``wanted`` (most wanted first) on one group of entities of one GPU."""
+
+    def __init__(self, board: Board, what: str, groups: Groups, group: Any, wanted: Sequence[int]) -> None:
+        self.wanted = tuple(wanted)
+        self.watch: Watch | None = None
+        self.absences: dict[int, Absence] = {}
+        """Why fields are not watched."""
+        self.problems: tuple[Problem, ...] = ()
+        self.blank = False
+        """In the last read every engine field was blank: the hostengine may say why."""
+        self._board, self._what = board, what
+        self._groups, self._group = groups, group
+        self._known: tuple[int, ...] = ()
+        self._retry = Backoff(10.0, 600.0)
+        self._rearm = Backoff(30.0, 600.0)
+        self._dead = 0
+        self._alive = float("-inf")  # when it last did not look dead
+
+    @property
+    def expected(self) -> tuple[int, ...]:
+        """Fields that this GPU should deliver: the watched ones; those of the last watch, or all, while locked out."""
+        if self.watch is not None:
+            return self.watch.ids
+        waiting = [id_ for id_ in self._known or self.wanted if not self.absences.get(id_, Absence.ERROR).definitive]
+        return tuple(id_ for id_ in waiting if id_ not in NATIVE_BYTES)
+
+    def ensure(self, interval: float, since: int, now: float) -> None:
+        """Makes the watch where there is none and it is time to try. Raises CallFailed for a lost connection."""
+        if self.watch is not None or not self._retry.due(now):
+            return
+        try:
+            self._arm(offers_of(self._groups.session, self._board.number), interval, since)
+            self._retry.worked()
+            self._lives(now)
+        except CallFailed as failure:
+            if failure.connection_lost:
+                raise
+            self._retry.failed(now)
+            self.absences = dict.fromkeys(self.wanted, failure.absence)
+            what = f"{self._what} of {self._board} cannot be measured"
+            self.problems = (Problem(what, failure.reason, failure.remedy, self._board.entity),)
+
+    def observe(self, rows: Iterable[Row], busy: float | None, now: float, *, silent: bool) -> None:
+        """Counts reads that look dead. ``busy``: the claim over the same time, if there is one; ``silent``: no sample
+        came for longer than it should take."""
+        pulse = _pulse(rows)
+        self.blank = bool(pulse.blanks) and not pulse.values
+        if any(pulse.values):
+            self._lives(now)
+            self._rearm.worked()
+        elif self.blank or silent or (pulse.values and pulse.convicts and busy is not None and busy >= BUSY):
+            self._dead += 1
+        elif pulse.values:
+            self._lives(now)
+
+    def revive(self, since: int, now: float) -> bool:
+        """Makes the watch again when it has looked dead for long; True when it did. Raises CallFailed for a lost
+        connection; another failure leaves the GPU without a watch, to be tried again later."""
+        dead = self._dead >= DEAD_SAMPLES and now - self._alive >= DEAD_SECONDS
+        if self.watch is None or not dead or not self._rearm.due(now):
+            return False
+        log.warning("%s of %s: nothing but blanks or zeros; the watch is made again", self._what, self._board)
+        self._rearm.failed(now)
+        self._lives(now)
+        watch = self.watch
+        try:
+            watch.stop()
+            watch.start(since)
+        except CallFailed as failure:
+            if failure.connection_lost:
+                raise
+            self.drop()
+        return True
+
+    def drop(self) -> None:
+        """Forgets a watch that does not work; it is made anew at once. Raises CallFailed for a lost connection."""
+        if self.watch is not None:
+            self.watch.stop()
+        self.watch = None
+
+    def _lives(self, now: float) -> None:
+        self._dead, self._alive = 0, now
+
+    def _arm(self, offers: Sequence[Offer], interval: float, since: int) -> None:
+        self._known = offered(offers, self.wanted)
+        if not self._known:
+            raise CallFailed("dcgmProfGetSupportedMetricGroups", Code.PROFILING_NOT_SUPPORTED, "")
+        together = self._known
+        try:
+            watch, refused = watch_most(self._groups, self._group, together, interval, since)
+        except CallFailed as failure:
+            together = one_pass(offers, self._known)
+            if failure.code not in COMBINATION_REFUSED or together == self._known:
+                raise
+            watch, refused = watch_most(self._groups, self._group, together, interval, since)
+        if watch is None:
+            raise next(iter(refused.values()))
+        self.watch = watch
+        self.absences = {id_: Absence.NOT_SUPPORTED for id_ in self.wanted if id_ not in watch.ids}
+        self.absences |= {id_: failure.absence for id_, failure in refused.items()}
+        self.problems = self._left_out(together)
+
+    def _left_out(self, together: Sequence[int]) -> tuple[Problem, ...]:
+        names = [name for name, id_ in IDS.items() if id_ in self._known and id_ not in together]
+        if not names:
+            return ()
+        what = f"{', '.join(names)} of {self._board} cannot be measured"
+        return (Problem(what, "the GPU cannot measure them in one pass with the others", "", self._board.entity),)
+
+
+def _pulse(rows: Iterable[Row]) -> _Pulse:
+    pulse = _Pulse()
+    for row in rows:
+        if row.field in _ENGINES and row.status == 0:
+            if blank_of(row.field, row.value) is not None:
+                pulse.blanks += 1
+            else:
+                pulse.values.append(float(row.value or 0.0))
+                pulse.convicts |= row.field in _CONVICTS
+    return pulse
