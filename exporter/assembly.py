@@ -44,7 +44,8 @@ class Assembly:
         now = snapshot.time
         attribution = self._attribution(now, snapshot) if self.attribution is not None else None
         host = self._host(snapshot) if self.host is not None else None
-        entities = tuple(self._entity(now, view, snapshot, attribution, host) for view in snapshot.entities)
+        boards: dict[str, float] = {}  # uuid -> PCIe, share of the link; boards come before their instances
+        entities = tuple(self._entity(now, view, snapshot, attribution, host, boards) for view in snapshot.entities)
         self.states.keep(frozenset(view.device.entity for view in snapshot.entities))
         self.publish(replace(snapshot, entities=entities, attribution=attribution, host=host))
 
@@ -70,16 +71,22 @@ class Assembly:
         snapshot: Snapshot,
         attribution: AttributionView | None,
         host: HostView | None,
+        boards: dict[str, float],
     ) -> EntityView:
         if not view.present:
             return view
         hardware = self.hardware.update(view.device, {**view.instants, **view.means})
+        if hardware.saturation.pcie and view.device.entity.gpu_instance is None:
+            boards[view.device.entity.uuid] = max(hardware.saturation.pcie.values())
         if view.device.mig_enabled:
             return replace(view, hardware=hardware)  # its instances have states
         entity = view.device.entity
         allocated = None if attribution is None else attribution.allocated(entity)
         pids = [process.pid for process in snapshot.processes or () if process.entity == entity]
-        gathered = evidence(view, hardware, allocated, None if host is None else host_evidence(host, pids))
+        gathered = replace(
+            evidence(view, hardware, allocated, None if host is None else host_evidence(host, pids)),
+            pcie_at_most=boards.get(entity.uuid),
+        )
         events = {label: seconds for (field, label), seconds in view.totals.active.items() if field == "clock_event"}
         return replace(view, hardware=hardware, state=self.states.update(now, entity, gathered, events))
 
@@ -119,11 +126,16 @@ def evidence(
         nvlink=_nvlink(view, hardware),
         rdma=told.get("rdma"),
         power=found.power,
+        power_at_most=_share(instants.get("power"), instants.get("power_limit")),
         host_pressure=told.get("host_pressure"),
         main_thread=told.get("host_main_thread"),
         tensor_ceiling=found.attainable.get("tensor"),
         dram_ceiling=found.attainable.get("dram"),
     )
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or not whole else part / whole
 
 
 def _nvlink(view: EntityView, hardware: HardwareView) -> float | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from exporter.state.rules import RULES, Evidence, State, Verdict, judge
@@ -11,6 +14,7 @@ from exporter.state.thresholds import Thresholds
 
 HOLD = 30.0  # seconds: the window of the evidence, and the least time in a state (DESIGN 6, 5)
 SLACK = 0.15  # share by which limits are eased for the state that is held
+_RATIOS = [each.name for each in fields(Evidence) if each.name not in ("allocated", "processes", "pipes")]
 _UNSEEN = Verdict(State.UNKNOWN, "not observed for long enough")
 
 
@@ -53,20 +57,19 @@ class Tracker:
         return not stays or rule.state is State.MIXED
 
     def _mean(self) -> Evidence:
-        """Field by field, over the samples that have it; a field that the newest sample lacks is lacking."""
-        newest = self._window[-1][2]
-        means: dict[str, Any] = {
-            each.name: self._weigh(each.name)
-            for each in fields(Evidence)
-            if each.name not in ("allocated", "processes", "pipes") and getattr(newest, each.name) is not None
-        }
-        pipes = {name: self._weigh_pipe(name) for name in newest.pipes}
-        return replace(newest, pipes=pipes, **means)
+        """Field by field, over the samples that have it; a field that most of the window lacks is lacking."""
+        newest, pipes = self._window[-1][2], {name for _, _, evidence in self._window for name in evidence.pipes}
+        means: dict[str, Any] = {name: self._weigh(attrgetter(name)) for name in _RATIOS}
+        found = {name: self._weigh(partial(_pipe, name)) for name in pipes}
+        return replace(newest, pipes={name: mean for name, mean in found.items() if mean is not None}, **means)
 
-    def _weigh(self, name: str) -> float:
-        known = [(s, v) for _, s, e in self._window if (v := getattr(e, name)) is not None]
-        return float(sum(s * v for s, v in known) / sum(s for s, _ in known))
+    def _weigh(self, get: Callable[[Evidence], float | None]) -> float | None:
+        known = [(seconds, value) for _, seconds, e in self._window if (value := get(e)) is not None]
+        covered = sum(seconds for seconds, _ in known)
+        if not known or 2 * covered < sum(seconds for _, seconds, _ in self._window):
+            return None
+        return sum(seconds * value for seconds, value in known) / covered
 
-    def _weigh_pipe(self, name: str) -> float:
-        known = [(s, e.pipes[name]) for _, s, e in self._window if name in e.pipes]
-        return sum(s * v for s, v in known) / sum(s for s, _ in known)
+
+def _pipe(name: str, evidence: Evidence) -> float | None:
+    return evidence.pipes.get(name)

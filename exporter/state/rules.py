@@ -47,9 +47,11 @@ class Evidence:
     dram: float | None = None
     pipes: Mapping[str, float] = field(default_factory=dict)  # fp64, fp32, fp16, integer: those that are measured
     pcie: float | None = None  # the busier direction, share of the link
+    pcie_at_most: float | None = None  # of a GPU instance: the whole board's
     nvlink: float | None = None
     rdma: float | None = None
     power: float | None = None  # (P - idle) / (limit - idle)
+    power_at_most: float | None = None  # P / limit: the ratio above is below it, whatever the idle power is
     collective: float | None = None  # share of busy time, from traces
     host_pressure: float | None = None  # the larger of cpu and io
     main_thread: float | None = None  # share of a core
@@ -107,13 +109,29 @@ def _process_idle(e: Evidence, t: Thresholds) -> bool | None:
 
 
 def _transfer(e: Evidence, t: Thresholds) -> bool | None:
-    return every(below(e.sm, t.sm_starved, t.slack), above(e.pcie, t.pcie_high, t.slack))
+    return every(below(e.sm, t.sm_starved, t.slack), _pcie_high(e, t))
+
+
+def _pcie_high(e: Evidence, t: Thresholds) -> bool | None:
+    if e.pcie is not None:
+        return above(e.pcie, t.pcie_high, t.slack)
+    return False if below(e.pcie_at_most, t.pcie_high, t.slack) else None
+
+
+def _not(condition: bool | None) -> bool | None:
+    return None if condition is None else not condition
 
 
 def _stalled(e: Evidence, t: Thresholds) -> bool | None:
     links = every(below(e.pcie, t.pcie_idle, t.slack), below(e.nvlink, t.nvlink_idle, t.slack))
     units = every(below(e.tensor, t.tensor_none, t.slack), below(e.dram, t.dram_none, t.slack))
-    return every(above(e.busy, t.busy_full, t.slack), units, links, below(e.power, t.power_low, t.slack))
+    return every(above(e.busy, t.busy_full, t.slack), units, links, _low_power(e, t))
+
+
+def _low_power(e: Evidence, t: Thresholds) -> bool | None:
+    if e.power is not None:
+        return below(e.power, t.power_low, t.slack)
+    return below(e.power_at_most, t.power_low, t.slack) or None  # at most high tells nothing
 
 
 def _communication(e: Evidence, t: Thresholds) -> bool | None:
@@ -158,7 +176,7 @@ def _launch(e: Evidence, t: Thresholds) -> bool | None:
 def _starved(e: Evidence, t: Thresholds) -> bool | None:
     gaps = every(above(e.busy, t.nothing_runs, t.slack), below(e.busy, t.busy_gaps, t.slack))
     host = some(above(e.host_pressure, t.host_pressure, t.slack), above(e.main_thread, t.main_thread, t.slack))
-    return every(below(e.sm, t.sm_starved, t.slack), gaps, below(e.pcie, t.pcie_high, t.slack), host)
+    return every(below(e.sm, t.sm_starved, t.slack), gaps, _not(_pcie_high(e, t)), host)
 
 
 def _latency(e: Evidence, t: Thresholds) -> bool | None:
@@ -175,9 +193,7 @@ RULES: tuple[Rule, ...] = (
     Rule(State.ALLOCATED_NO_PROCESS, _allocated_no_process, "allocated, but no process uses it"),
     Rule(State.PROCESS_IDLE, _process_idle, "held, but nothing runs"),
     Rule(State.TRANSFER_BOUND, _transfer, "PCIe at {e.pcie:.0%} of the link, SM active {e.sm:.0%}"),
-    Rule(
-        State.STALLED, _stalled, "busy {e.busy:.0%} at {e.power:.0%} power, no unit and no link moves: a hang or a wait"
-    ),
+    Rule(State.STALLED, _stalled, "busy {e.busy:.0%} at low power, no unit and no link moves: a hang or a wait"),
     Rule(State.COMMUNICATION_BOUND, _communication, "links busy, tensor and memory idle"),
     Rule(State.DRAM_BOUND, _dram, "memory at {e.dram:.0%}"),
     Rule(State.TENSOR_BOUND, _tensor, "tensor pipe at {e.tensor:.0%}"),

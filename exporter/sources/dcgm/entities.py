@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from exporter.model import Entity, Problem
+from exporter.model import Device, Entity, Problem
 from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.session import GPU, GPU_INSTANCE, LIVE_DATA, Session
 
@@ -43,6 +43,39 @@ class Board:
     @property
     def entity(self) -> Entity:
         return Entity(self.uuid)
+
+    @property
+    def cut(self) -> bool:
+        """Into instances: these are measured, and the board has no claim."""
+        return self.mig_enabled or bool(self.instances)
+
+    def devices(self, fields: Callable[[Entity], frozenset[str]]) -> list[Device]:
+        """The board and its instances; ``fields``: what each should deliver."""
+        board = Device(
+            self.entity,
+            self.index,
+            fields(self.entity),
+            model=self.model,
+            pci_bus_id=self.pci_bus_id,
+            driver_version=self.driver_version,
+            minor=self.minor,
+            mig_enabled=self.cut,
+        )
+        parts = ((each, Entity(self.uuid, each.id)) for each in self.instances)
+        return [
+            board,
+            *(
+                replace(
+                    board,
+                    entity=entity,
+                    fields=fields(entity),
+                    mig_profile=each.profile,
+                    mig_uuid=each.mig_uuid,
+                    mig_enabled=False,
+                )
+                for each, entity in parts
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"GPU {self.index} ({self.uuid})"

@@ -2,42 +2,224 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from exporter.fields import CLAIM, FIELDS, LINKS, PROFILING, TENSOR_PIPES
-from exporter.model import Entity
-from exporter.sources.dcgm.errors import CallFailed
-from exporter.sources.dcgm.measurement import Measurement
-from exporter.sources.dcgm.values import IDS, NATIVE_BYTES
-from exporter.sources.dcgm.watches import Watch
+from exporter.fields import CLAIM, LINKS, TENSOR_PIPES, Kind
+from exporter.model import Absence, Device, Entity, Problem, Reading
+from exporter.sources.dcgm.entities import Board
+from exporter.sources.dcgm.errors import CallFailed, Code
+from exporter.sources.dcgm.measurement import ENGINES, Measurement
+from exporter.sources.dcgm.native import NativeBytes
+from exporter.sources.dcgm.session import GPU, GPU_INSTANCE
+from exporter.sources.dcgm.timeline import TimeLine
+from exporter.sources.dcgm.tracks import Tracks
+from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, SPECS, Row, blank_of
+from exporter.sources.dcgm.watches import Groups, Watch, watch_most
 
-WATCHED_FASTER = 0.9  # of the sampling interval: a read never falls between two samples, and leaves a window empty
+WATCHED_FASTER = 0.9  # of the sampling interval: a read never falls between two samples, which would leave it empty
 CONTEXT_INTERVAL = 1.0  # seconds: power, clocks and memory are not read faster than that
 SILENT = 5.0  # intervals without any profiling sample that look like a dead watch
 
-_WANTED = ("sm", "sm_occupancy", "graphics_engine", "tensor", "dram", "fp32", "fp16", "fp64", "integer")
-assert set(_WANTED) == set(PROFILING)
-_ENGINE_IDS = tuple(IDS[name] for name in (*_WANTED, *TENSOR_PIPES) if name in IDS)
+_ENGINE_IDS = tuple(IDS[name] for name in (*ENGINES, *TENSOR_PIPES) if name in IDS)
 _LINK_IDS = (*(IDS[name] for name in LINKS), *NATIVE_BYTES)
 _CLAIM_IDS = tuple(IDS[name] for name in CLAIM)
+_CONTEXT_IDS = tuple(id_ for id_ in SPECS if id_ not in (*_CLAIM_IDS, *_ENGINE_IDS, *_LINK_IDS))
 _MEMORY_IDS = tuple(IDS[name] for name in ("memory_total", "memory_free", "memory_used", "memory_reserved"))
-_CONTEXT_IDS = tuple(
-    id_ for name, id_ in IDS.items() if id_ not in (*_CLAIM_IDS, *_ENGINE_IDS, *_LINK_IDS) and name in FIELDS
-)
 
 
 @dataclass
 class _Plain:
-    """A watch that is no profiling: of these fields, unless some are refused."""
+    """Fields of the driver's: the claim, or the context."""
 
     entities: tuple[Entity, ...]
-    watch: Watch
-    refused: dict[int, CallFailed]
+    watch: Watch | None
+    refused: Mapping[int, CallFailed]
     read_at: float = float("-inf")
 
 
 @dataclass
 class _Measured:
+    """Profiling fields."""
+
     entities: tuple[Entity, ...]
     measurement: Measurement
-    armed: float = field(default=float("-inf"))
+    begun: float
+    """When it was armed: silence counts from here."""
+
+
+@dataclass
+class GpuReading:
+    """What one read of one GPU brought."""
+
+    devices: list[Device]
+    readings: list[Reading]
+    problems: list[Problem]
+    blank: bool
+    """Nothing of it has a value: it may be lost."""
+
+
+class Gpu:
+    """Watched from when it is made until ``close``. Raises CallFailed when the GPU, or the hostengine, refuses."""
+
+    def __init__(self, groups: Groups, board: Board, interval: float, now: float) -> None:
+        self.board = board
+        self._groups = groups
+        self._interval = interval * WATCHED_FASTER
+        self._entity_groups: list[Any] = []
+        self._plain: list[_Plain] = []
+        self._measured: list[_Measured] = []
+        self._native = NativeBytes(board.entity)
+        instances = {(GPU_INSTANCE, each.number): Entity(board.uuid, each.id) for each in board.instances}
+        self._tracks = Tracks({(GPU, board.number): board.entity, **instances})
+        try:
+            self._watch(tuple(instances.values()), now)
+        except CallFailed as failure:
+            if not failure.connection_lost:
+                self.close()
+            raise
+
+    def read(self, line: TimeLine, paused: Callable[[], bool], links_up: int | None) -> GpuReading:
+        """Everything since the last read. ``paused``: asks the hostengine whether profiling is; ``links_up``: NVLink
+        links, None where that cannot be told. Raises CallFailed; a lost connection ends the whole source's read."""
+        self._arm(line.now)
+        rows: list[Row] = []
+        readings = [reading for plain in self._plain for reading in self._read_plain(plain, line, rows)]
+        busy = max((r.value for r in readings if r.field == "busy" and r.value is not None), default=None)
+        for measured in self._measured:
+            readings += self._read_measured(measured, busy, line, paused)
+        if self.board.cut:
+            readings += [_absent(self.board.entity, name, line.now, Absence.NOT_SUPPORTED) for name in CLAIM]
+        if links_up is not None:
+            readings.append(Reading(self.board.entity, "nvlink_links_up", line.now, float(links_up)))
+        problems = [problem for each in self._measured for problem in each.measurement.problems]
+        return GpuReading(self.board.devices(self._expected), readings, problems, _all_blank(rows))
+
+    def close(self) -> None:
+        """Ends its watches, not the connection. Raises CallFailed for a lost connection."""
+        for plain in self._plain:
+            if plain.watch is not None:
+                plain.watch.stop()
+        for measured in self._measured:
+            measured.measurement.drop()
+        for group in self._entity_groups:
+            self._groups.drop_entities(group)
+
+    def _watch(self, instances: tuple[Entity, ...], now: float) -> None:
+        board = (self.board.entity,)
+        group = self._group(GPU, [self.board.number])
+        since = self._groups.session.hostengine_now(self.board.number)
+        context = max(CONTEXT_INTERVAL, self._interval)
+        if not self.board.cut:
+            self._add_plain(board, group, _CLAIM_IDS, self._interval, since)
+        self._add_plain(board, group, _CONTEXT_IDS, context, since)
+        if self.board.cut:
+            self._add_measured(board, "PCIe and NVLink traffic", group, _LINK_IDS, now)
+        else:
+            self._add_measured(board, "profiling", group, (*_ENGINE_IDS, *_LINK_IDS), now)
+        if instances:
+            group = self._group(GPU_INSTANCE, [each.number for each in self.board.instances])
+            self._add_plain(instances, group, _MEMORY_IDS, context, since)
+            self._add_measured(instances, "profiling of the MIG instances", group, _ENGINE_IDS, now)
+
+    def _group(self, kind: int, numbers: Iterable[int]) -> Any:
+        group = self._groups.of_entities(kind, numbers)
+        self._entity_groups.append(group)
+        return group
+
+    def _add_plain(
+        self, entities: tuple[Entity, ...], group: Any, ids: Sequence[int], interval: float, since: int
+    ) -> None:
+        self._plain.append(_Plain(entities, *watch_most(self._groups, group, ids, interval, since)))
+
+    def _add_measured(
+        self, entities: tuple[Entity, ...], what: str, group: Any, ids: Sequence[int], now: float
+    ) -> None:
+        self._measured.append(_Measured(entities, Measurement(self.board, what, self._groups, group, ids), now))
+
+    def _arm(self, now: float) -> None:
+        """Profiling watches that are missing or dead are made."""
+        for measured in self._measured:
+            measurement = measured.measurement
+            if not measurement.due(now):
+                continue
+            since = self._groups.session.hostengine_now(self.board.number)
+            measurement.ensure(self._interval, since, now)
+            measured.begun = now
+            self._tracks.cut(measurement.wanted)
+            self._native.cut()
+
+    def _read_plain(self, plain: _Plain, line: TimeLine, rows: list[Row]) -> list[Reading]:
+        readings: list[Reading] = []
+        watch = plain.watch
+        if watch is not None and line.now - plain.read_at >= watch.interval * WATCHED_FASTER:
+            fresh, at = watch.read()
+            line.measure(at)
+            plain.read_at = line.now
+            _still_watched(fresh)
+            rows += fresh
+            readings += self._tracks.feed(fresh, watch.interval, line.place)
+        now = line.now
+        for entity in plain.entities:
+            if watch is not None:
+                readings += self._tracks.settle(entity, watch.ids, watch.interval, now, readings)
+            readings += [_absent(entity, SPECS[id_].field, now, why.absence) for id_, why in plain.refused.items()]
+        return readings
+
+    def _read_measured(
+        self,
+        measured: _Measured,
+        busy: float | None,
+        line: TimeLine,
+        paused: Callable[[], bool],
+    ) -> list[Reading]:
+        measurement, readings = measured.measurement, list[Reading]()
+        watch = measurement.watch
+        if watch is not None:
+            fresh, at = watch.read()
+            line.measure(at)
+            _still_watched(fresh)
+            readings = self._tracks.feed(fresh, watch.interval, line.place)
+            readings = self._native.prefer(fresh, watch.interval, line.place, readings)
+            last = max(self._tracks.last(entity, watch.ids) or measured.begun for entity in measured.entities)
+            silent = line.now - max(last, measured.begun) > SILENT * watch.interval
+            measurement.observe(fresh, busy, line.now, silent=silent)
+        now = line.now
+        for entity in measured.entities:
+            if watch is not None:
+                readings += self._tracks.settle(entity, watch.ids, watch.interval, now, readings)
+            absences = ((SPECS[id_].field, why) for id_, why in measurement.absences.items() if id_ in SPECS)
+            readings += [_absent(entity, name, now, why) for name, why in absences]
+        return _as_paused(readings) if measurement.blank and paused() else readings
+
+    def _expected(self, entity: Entity) -> frozenset[str]:
+        ids: list[int] = []
+        for plain in self._plain:
+            if entity in plain.entities and plain.watch is not None:
+                ids += plain.watch.ids
+        for measured in self._measured:
+            if entity in measured.entities:
+                ids += measured.measurement.expected
+        return frozenset(SPECS[id_].field for id_ in ids if id_ in SPECS)
+
+
+def _absent(entity: Entity, name: str, now: float, absence: Absence) -> Reading:
+    return Reading(entity, name, now, None, absence=absence)
+
+
+def _as_paused(readings: list[Reading]) -> list[Reading]:
+    """A blank has no reason of its own; the hostengine has told it."""
+    return [r._replace(absence=Absence.PAUSED) if r.absence is Absence.BLANK else r for r in readings]
+
+
+def _still_watched(rows: Iterable[Row]) -> None:
+    """Somebody else can end our watches: an operator, or the hostengine when instances come and go."""
+    if any(row.status == Code.NOT_WATCHED for row in rows):
+        raise CallFailed("dcgmGetValuesSince_v2", Code.NOT_WATCHED, "the fields are no longer watched")
+
+
+def _all_blank(rows: Iterable[Row]) -> bool:
+    """Of the context, which never is for a GPU that answers."""
+    context = [row for row in rows if row.field in _CONTEXT_IDS and SPECS[row.field].kind is not Kind.EVENT]
+    return bool(context) and all(row.status != 0 or blank_of(row.field, row.value) is not None for row in context)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from exporter.fields import PROFILING
 from exporter.model import Absence, Problem
 from exporter.sources.dcgm.backoff import Backoff
 from exporter.sources.dcgm.entities import Board
@@ -24,7 +23,9 @@ log = logging.getLogger(__name__)
 DEAD_SAMPLES = 5  # reads in a row with nothing but blanks or zeros after which the watch is made again, ...
 DEAD_SECONDS = 5.0  # ... if they span this long: the claim looks back for up to a second
 BUSY = 0.5  # the claim above which a profiling reading of 0 everywhere is not possible
-_ENGINES = frozenset(IDS[name] for name in PROFILING if name in IDS)
+ENGINES = ("sm", "sm_occupancy", "graphics_engine", "tensor", "dram", "fp32", "fp16", "fp64", "integer")
+"""fields.PROFILING, most wanted first."""
+_ENGINES = frozenset(IDS[name] for name in ENGINES)
 _CONVICTS = frozenset({IDS["sm"], IDS["graphics_engine"]})  # a kernel may leave every pipe at 0, but not these
 
 
@@ -64,14 +65,25 @@ class Measurement:
         waiting = [id_ for id_ in self._known or self.wanted if not self.absences.get(id_, Absence.ERROR).definitive]
         return tuple(id_ for id_ in waiting if id_ not in NATIVE_BYTES)
 
+    def due(self, now: float) -> bool:
+        """Whether ``ensure`` has something to do: there is no watch, or one that has looked dead for long."""
+        if self.watch is None:
+            return self._retry.due(now)
+        dead = self._dead >= DEAD_SAMPLES and now - self._alive >= DEAD_SECONDS
+        return dead and self._rearm.due(now)
+
     def ensure(self, interval: float, since: int, now: float) -> None:
-        """Makes the watch where there is none and it is time to try. Raises CallFailed for a lost connection."""
-        if self.watch is not None or not self._retry.due(now):
-            return
+        """Makes the watch, anew where there is one. A refusal is remembered, and tried again later.
+
+        ``since``: the time at the hostengine. Raises CallFailed for a lost connection.
+        """
+        if self.watch is not None:
+            log.warning("%s of %s: nothing but blanks or zeros; the watch is made again", self._what, self._board)
+            self._rearm.failed(now)
+            self.drop()
         try:
             self._arm(offers_of(self._groups.session, self._board.number), interval, since)
             self._retry.worked()
-            self._lives(now)
         except CallFailed as failure:
             if failure.connection_lost:
                 raise
@@ -79,6 +91,7 @@ class Measurement:
             self.absences = dict.fromkeys(self.wanted, failure.absence)
             what = f"{self._what} of {self._board} cannot be measured"
             self.problems = (Problem(what, failure.reason, failure.remedy, self._board.entity),)
+        self._dead, self._alive = 0, now
 
     def observe(self, rows: Iterable[Row], busy: float | None, now: float, *, silent: bool) -> None:
         """Counts reads that look dead. ``busy``: the claim over the same time, if there is one; ``silent``: no sample
@@ -86,40 +99,18 @@ class Measurement:
         pulse = _pulse(rows)
         self.blank = bool(pulse.blanks) and not pulse.values
         if any(pulse.values):
-            self._lives(now)
+            self._dead, self._alive = 0, now
             self._rearm.worked()
         elif self.blank or silent or (pulse.values and pulse.convicts and busy is not None and busy >= BUSY):
             self._dead += 1
         elif pulse.values:
-            self._lives(now)
-
-    def revive(self, since: int, now: float) -> bool:
-        """Makes the watch again when it has looked dead for long; True when it did. Raises CallFailed for a lost
-        connection; another failure leaves the GPU without a watch, to be tried again later."""
-        dead = self._dead >= DEAD_SAMPLES and now - self._alive >= DEAD_SECONDS
-        if self.watch is None or not dead or not self._rearm.due(now):
-            return False
-        log.warning("%s of %s: nothing but blanks or zeros; the watch is made again", self._what, self._board)
-        self._rearm.failed(now)
-        self._lives(now)
-        watch = self.watch
-        try:
-            watch.stop()
-            watch.start(since)
-        except CallFailed as failure:
-            if failure.connection_lost:
-                raise
-            self.drop()
-        return True
+            self._dead, self._alive = 0, now
 
     def drop(self) -> None:
-        """Forgets a watch that does not work; it is made anew at once. Raises CallFailed for a lost connection."""
+        """Ends the watch, if there is one. Raises CallFailed for a lost connection."""
         if self.watch is not None:
             self.watch.stop()
         self.watch = None
-
-    def _lives(self, now: float) -> None:
-        self._dead, self._alive = 0, now
 
     def _arm(self, offers: Sequence[Offer], interval: float, since: int) -> None:
         self._known = offered(offers, self.wanted)

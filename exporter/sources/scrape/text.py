@@ -30,16 +30,18 @@ class Exposition:
     unparseable: int  # lines
 
 
-_NUMBER = r"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|[iI]nf|[nN]a[nN])"
+# No two quantifiers side by side can take the same characters: the time to match is linear, whatever the page.
+_NUMBER = r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[iI]nf|[nN]a[nN])"
 _LINE = re.compile(
     r"([a-zA-Z_:][\w:]*)"  # name
-    r"[ \t]*(?:\{(.*)\}[ \t]*|[ \t])"  # labels up to the last brace: values may hold braces
-    rf"[ \t]*({_NUMBER}|<<<\w+>>>)"  # <<<NOT_SUPPORTED>>> and the like: DCGM's blank strings
+    r"(?:[ \t]*\{(.*)\}[ \t]*|[ \t]+)"  # labels up to the last brace: values may hold braces
+    rf"({_NUMBER}|<<<\w+>>>)"  # <<<NOT_SUPPORTED>>> and the like: DCGM's blank strings
     r"(?:[ \t]+[+-]?[\d.]+)?[ \t]*",  # timestamp
     re.ASCII,
 )
-_LABEL = re.compile(
-    r'[ \t]*([a-zA-Z_][\w.]*)[ \t]*=[ \t]*"(.*?)"[ \t]*(?:,(?=[ \t]*[a-zA-Z_][\w.]*[ \t]*=[ \t]*")|,?[ \t]*\Z)',
+_LABEL_NAME = r"[ \t]*([a-zA-Z_][\w.]*)[ \t]*=[ \t]*"
+_LABEL = re.compile(  # a value ends at a quote that the next label follows, or nothing
+    rf'{_LABEL_NAME}"(.*?)"[ \t]*(?:,(?={_LABEL_NAME}")|(?:,[ \t]*)?\Z)',
     re.ASCII | re.DOTALL,
 )
 _HELP = re.compile(r"#[ \t]*HELP[ \t]+([a-zA-Z_:][\w:]*)[ \t]?(.*)", re.ASCII)
@@ -80,8 +82,8 @@ def parse(text: str) -> Exposition:
 def _labels(body: str) -> Mapping[str, str] | None:
     """The pairs between the braces; None when they are none. Of a label given twice the first one counts."""
     found: dict[str, str] = {}
-    position = 0
-    while body[position:].strip():
+    position = 0 if body.strip() else len(body)
+    while position < len(body):
         match = _LABEL.match(body, position)
         if match is None:
             return None

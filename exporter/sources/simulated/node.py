@@ -16,7 +16,7 @@ from exporter.sources.simulated.script import PATTERN, Activity
 from exporter.sources.simulated.workloads import Slice, Workload
 from exporter.sources.timeline import StepFunction, Timeline, build
 
-MODEL = "NVIDIA H100 80GB HBM3 (simulated)"
+MODEL = "NVIDIA H100 80GB HBM3"  # that it is made up is said in source_info
 MIB = 2**20
 MEMORY, RESERVED, CONTEXT = 81559 * MIB, 480 * MIB, 520 * MIB  # bytes; a process' CUDA context takes CONTEXT
 
@@ -70,7 +70,7 @@ def _board(number: int, workload: Workload) -> Iterator[Track]:
 
 def _instance(number: int, board: Device, workload: Workload, part: Slice, activity: Activity) -> Track:
     """Only what is measured per instance: links, power and clocks are the board's, and the claim does not exist."""
-    levels = {**_memory(activity, part.memory), "processes": constant(activity.processes)}
+    levels = {**_memory(activity, part.memory), "processes": constant(activity.processes), **_host(activity)}
     device = Device(
         Entity(board.entity.uuid, part.gpu_instance),
         board.index,
@@ -94,6 +94,7 @@ def _context(activity: Activity, watts: array[float], random: Random) -> Mapping
         **physics.levels(watts, held=held, limit=activity.power_limit, random=random),
         **_memory(activity, 1.0),
         "processes": constant(activity.processes),
+        **_host(activity),
         "pcie_replay": constant(0.0),
         "ecc_corrected": constant(0.0),
         "ecc_uncorrected": constant(0.0),
@@ -106,6 +107,13 @@ def _context(activity: Activity, watts: array[float], random: Random) -> Mapping
         "pcie_link_width_max": constant(16.0),
         "nvlink_links_up": constant(18.0),
     }
+
+
+def _host(activity: Activity) -> Mapping[str, StepFunction]:
+    """What a look at the processes and at the host would tell."""
+    if activity.processes == 0:
+        return {}
+    return {"host_main_thread": constant(activity.main_thread), "host_pressure": constant(activity.pressure)}
 
 
 def _memory(activity: Activity, share: float) -> Mapping[str, StepFunction]:

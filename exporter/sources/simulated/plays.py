@@ -64,7 +64,7 @@ def input_starved(random: Random) -> Activity:
         script.run(0.35 * seconds, CONVOLUTION.varied(random))
         script.run(0.55 * seconds, CONVOLUTION.varied(random))
         script.run(0.10 * seconds, ELEMENTWISE.varied(random))
-    return script.activity(memory=0.31)
+    return script.activity(memory=0.31, main_thread=0.98, pressure=0.25)
 
 
 def tiny_kernels(random: Random, sms: int = SMS) -> Activity:
@@ -108,7 +108,7 @@ def launch_bound(random: Random) -> Activity:
     while not script.over:
         script.run(random.uniform(0.06, 0.14), SMALL_KERNELS.varied(random, 0.15))
         script.wait(random.uniform(0.0002, 0.001))
-    return script.activity(memory=0.12)
+    return script.activity(memory=0.12, main_thread=0.99)
 
 
 def hang(random: Random) -> Activity:

@@ -25,6 +25,8 @@ class Activity:
     processes: int = 1
     memory: float = 0.0  # share of the device memory that they hold
     power_limit: float = BOARD_WATTS  # set by the administrator
+    main_thread: float = 0.3  # share of a core that the busiest process' main thread takes
+    pressure: float = 0.02  # share of the time in which tasks of the host waited for CPU or storage
 
 
 class Script:
@@ -62,6 +64,14 @@ class Script:
             end = min(self.now + seconds, PATTERN)
             self._copies.append(Copy(self.now, end, rate * (end - self.now), direction))
 
-    def activity(self, *, memory: float, processes: int = 1, power_limit: float = BOARD_WATTS) -> Activity:
+    def activity(
+        self,
+        *,
+        memory: float,
+        processes: int = 1,
+        power_limit: float = BOARD_WATTS,
+        main_thread: float = 0.3,
+        pressure: float = 0.02,
+    ) -> Activity:
         """All of it, by processes that hold ``memory`` of the device."""
-        return Activity(self._kernels, self._copies, processes, memory, power_limit)
+        return Activity(self._kernels, self._copies, processes, memory, power_limit, main_thread, pressure)

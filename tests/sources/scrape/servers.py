@@ -70,9 +70,9 @@ def _serve(connection: socket.socket, answer: Answer, tls: ssl.SSLContext | None
         open_now.enter_context(connection)
         connection.settimeout(PATIENCE)
         plain = open_now.enter_context(tls.wrap_socket(connection, server_side=True)) if tls else connection
-        request = b""
-        while b"\r\n\r\n" not in request and (data := plain.recv(4096)):
-            request += data
+        request = plain.recv(4096)
+        while request.startswith(b"GET") and b"\r\n\r\n" not in request:
+            request += plain.recv(4096)
         answer(plain, request)
         plain.shutdown(socket.SHUT_WR)
         silent(plain, b"")

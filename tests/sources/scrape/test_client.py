@@ -177,7 +177,7 @@ def test_nothing_grows_without_bounds(data: bytes) -> None:
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nup", "no proper HTTP answer"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-7\r\nup", "no proper HTTP answer"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "no proper HTTP answer: BadStatusLine"),
-        (b"", "no proper HTTP answer: RemoteDisconnected"),
+        (b"", "cannot be read: Remote end closed connection"),
         (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 999, "no proper HTTP answer"),
         (b"HTTP/1.1 200 OK\r\nA: " + b"b" * 70000, "no proper HTTP answer: LineTooLong"),
     ],

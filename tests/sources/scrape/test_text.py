@@ -115,6 +115,29 @@ def test_what_is_written_by_the_rules_is_read_back(labels: dict[str, str], value
     assert sample.value == repr(value)
 
 
-def test_a_line_of_a_megabyte_is_read_in_passing() -> None:
-    hostile = 'a{b="' + '",c="' * 200_000 + "} 1\n" + "a{" + " " * 500_000 + "\n" + '"' * 500_000 + "\nup 1"
-    assert parse(hostile).samples[-1].name == "up"
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a{" + 'b="",' * 200_000 + "} 1",
+        'a{b="' + '",c="' * 200_000 + '"} 1',
+        'a{b="' + '"    ' * 200_000 + "} 1",
+        'a{b="' + '",c ' * 200_000 + "} 1",
+        "a{b=" + '"' * 1_000_000,
+        "a{b=" + "}" * 1_000_000,
+        "a" * 1_000_000,
+        "a" + " " * 1_000_000 + "x",
+        'a{b=""' + " " * 1_000_000 + "x} 1",
+        'a{b="", ' + " " * 1_000_000 + "x} 1",
+        "a 1" + " " * 1_000_000 + "x",
+        "a " + "1" * 1_000_000 + "x",
+        "a " + "1." * 500_000,
+        "a 1 " + "1" * 1_000_000 + "x",
+        "a 1e" + "1" * 1_000_000 + "x",
+        "a 1" + " # {" * 250_000,
+        "# HELP" + " " * 1_000_000,
+    ],
+    ids=lambda line: line[:8],
+)
+def test_the_time_to_read_a_line_grows_with_its_length_only(line: str) -> None:
+    """With a square of the length these would not end within hours."""
+    assert parse(f"{line}\nup 1").samples[-1].name == "up"

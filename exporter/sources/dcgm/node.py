@@ -1,0 +1,136 @@
+"""One connection's view of the node: the GPUs that there are now, each with its watches."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from exporter.model import Device, Problem, Reading
+from exporter.sources.dcgm.backoff import Backoff
+from exporter.sources.dcgm.entities import Board, Layout, discover
+from exporter.sources.dcgm.errors import CallFailed
+from exporter.sources.dcgm.gpu import CONTEXT_INTERVAL, Gpu
+from exporter.sources.dcgm.links import Links
+from exporter.sources.dcgm.session import Session
+from exporter.sources.dcgm.timeline import TimeLine
+from exporter.sources.dcgm.watches import Groups
+
+log = logging.getLogger(__name__)
+LOOK_INTERVAL = 10.0  # seconds between looks for new, lost and newly cut GPUs ...
+LOOK_AGAIN = 1.0  # ... and when a GPU has no values at all
+_MODULE_PROFILING, _MODULE_PAUSED = 8, 5  # dcgmModuleId_t, dcgmModuleStatus_t
+
+
+@dataclass
+class NodeReading:
+    """What one read of all GPUs brought."""
+
+    devices: list[Device] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class Node:
+    """Raises CallFailed only for a lost connection: then it is of no more use."""
+
+    def __init__(self, session: Session, interval: float, known: dict[int, str]) -> None:
+        """``known``: the UUIDs of GPUs by DCGM's id, kept from connection to connection."""
+        self.session = session
+        self._interval = interval
+        self._known = known
+        self._groups = Groups(session)
+        self._links = Links(session, max(CONTEXT_INTERVAL, interval))
+        self._layout = Layout(())
+        self._looked = float("-inf")
+        self._gpus: dict[int, Gpu] = {}
+        self._paused: bool | None = None
+        self._failures: dict[int, CallFailed] = {}
+        self._backoffs: dict[int, Backoff] = {}
+
+    def read(self, line: TimeLine) -> NodeReading:
+        """Everything since the last read, of every GPU that answers; the others become problems."""
+        if line.now - self._looked >= LOOK_INTERVAL:
+            self._look(line.now)
+        reading = NodeReading(problems=[*self._layout.problems, *self._version_problems()])
+        up = self._links.up(line.now)
+        self._paused = None
+        for board in self._layout.boards:
+            try:
+                self._read_gpu(board, line, up.get(board.number), reading)
+            except CallFailed as failure:
+                if failure.connection_lost:
+                    raise
+                self._give_up(board, failure, line.now)
+            if board.number in self._failures:
+                failed = self._failures[board.number]
+                reading.devices += board.devices(lambda _: frozenset())
+                reading.problems.append(Problem(f"{board} cannot be read", failed.reason, failed.remedy, board.entity))
+        return reading
+
+    def _read_gpu(self, board: Board, line: TimeLine, links_up: int | None, reading: NodeReading) -> None:
+        backoff = self._backoffs.setdefault(board.number, Backoff(LOOK_INTERVAL, 300.0))
+        gpu = self._gpus.get(board.number)
+        if gpu is None:
+            if not backoff.due(line.now):
+                return
+            gpu = self._gpus[board.number] = Gpu(self._groups, board, self._interval, line.now)
+        got = gpu.read(line, self._is_paused, links_up)
+        backoff.worked()
+        self._failures.pop(board.number, None)
+        reading.devices += got.devices
+        reading.readings += got.readings
+        reading.problems += got.problems
+        if got.blank and line.now - self._looked >= LOOK_AGAIN:
+            self._looked = float("-inf")
+
+    def _look(self, now: float) -> None:
+        """GPUs that are gone, or are not what they were, lose their watches; the rest is left alone."""
+        layout = discover(self.session, self._known)
+        self._looked = now
+        found = {board.number: board for board in layout.boards}
+        for number, gpu in list(self._gpus.items()):
+            if found.get(number) != gpu.board:
+                log.info("%s has changed or gone", gpu.board)
+                del self._gpus[number]
+                gpu.close()
+        for number in [number for number in self._failures if number not in found]:
+            del self._failures[number], self._backoffs[number]
+        self._known.update((board.number, board.uuid) for board in layout.boards)
+        self._layout = layout
+
+    def _give_up(self, board: Board, failure: CallFailed, now: float) -> None:
+        """This GPU for a while; its watches are made anew then."""
+        log.warning("%s cannot be read: %s", board, failure)
+        self._failures[board.number] = failure
+        self._backoffs[board.number].failed(now)
+        gpu = self._gpus.pop(board.number, None)
+        if gpu is not None:
+            gpu.close()
+
+    def _is_paused(self) -> bool:
+        """Asked at most once a read. A pause of the profiling module alone may not show here: then it stays a blank."""
+        if self._paused is None:
+            try:
+                answer = self.session.call("dcgmModuleGetStatuses")
+            except CallFailed as failure:
+                if failure.connection_lost:
+                    raise
+                return False
+            modules = answer.statuses[: answer.numStatuses]
+            self._paused = any(m.id == _MODULE_PROFILING and m.status == _MODULE_PAUSED for m in modules)
+        return self._paused
+
+    def _version_problems(self) -> list[Problem]:
+        session = self.session
+        bindings, library, hostengine = session.bindings, session.library_version, session.hostengine_version
+        problems = []
+        if not bindings.fit(library):
+            why = f"the bindings ({bindings.origin}) were made for DCGM {bindings.version}, the library is {library}"
+            missing = "; NVLink link states are not read" if self._links.refused else ""
+            remedy = "use the bindings of the installed DCGM: --dcgm.bindings DIR"
+            problems.append(Problem("DCGM's bindings and library are of different releases", why + missing, remedy))
+        if hostengine and library and hostengine.split(".")[0] != library.split(".")[0]:
+            why = f"the library here is {library}, the hostengine at {session.address} is {hostengine}"
+            remedy = "install the same major release of DCGM here and at the hostengine"
+            problems.append(Problem("DCGM's library and hostengine are of different releases", why, remedy))
+        return problems
