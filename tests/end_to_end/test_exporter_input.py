@@ -32,8 +32,8 @@ def test_a_loaded_t4_from_its_exporter_to_promql(tmp_path: Path) -> None:
             return f"rate(honest_gpu_{name}_seconds_total{extra}[{WINDOW}s]) / {over}"
 
         time.sleep(WINDOW)
-        wait_for(lambda: server.query(rate("busy", "busy")), "two scrapes")
-        assert server.one(rate("busy", "busy")) == pytest.approx(0.91, abs=1e-6)
+        wait_for(lambda: server.query(rate("busy", "claim")), "two scrapes")
+        assert server.one(rate("busy", "claim")) == pytest.approx(0.91, abs=1e-6)
         assert server.one(rate("graphics_engine_active", "graphics_engine")) == pytest.approx(0.156, abs=5e-4)
         assert server.one(rate("time", "parts", '{part="working"}')) == pytest.approx(0.0928, abs=1e-4)
         assert server.one("up") == 1

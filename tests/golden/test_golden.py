@@ -23,6 +23,7 @@ from exporter.metrics.catalogue import GROUPS, Selection, samples
 from exporter.metrics.family import Profile
 from exporter.model import Source
 from exporter.sources.replay.opening import open_replay
+from exporter.sources.scrape.client import Page
 from exporter.sources.scrape.source import ExporterSource
 from exporter.sources.simulated.source import simulated_source
 from exporter.state.stage import StateStage
@@ -42,7 +43,7 @@ def capture(name: str) -> Path:
 
 def t4() -> Source:
     body = capture("dcgm_exporter/t4_under_load.prom").read_text()
-    return ExporterSource("http://node:9400/metrics", fetch=lambda: body)
+    return ExporterSource("http://node:9400/metrics", fetch=lambda: Page(body))
 
 
 def saxpy() -> Source:

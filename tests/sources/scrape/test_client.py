@@ -153,11 +153,10 @@ def test_a_silent_peer_in_the_handshake_of_tls_does_not_stretch_it_either() -> N
     [
         b"HTTP/1.1 200 OK\r\n\r\n" + b"#" * (LIMIT << 2),
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + (b"fff\r\n" + b"#" * 4095 + b"\r\n") * 100,
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n" + b"#" * (LIMIT << 2),
         reply(b"", length=1 << 40),
         reply(gzip.compress(b"\0" * (100 << 20)), "200 OK", GZIP),
     ],
-    ids=["no length", "chunks", "negative chunk", "announced", "gzip bomb"],
+    ids=["no length", "chunks", "announced", "gzip bomb"],
 )
 def test_nothing_grows_without_bounds(data: bytes) -> None:
     assert "larger than 64 KiB" in str(error(says(data)))
@@ -186,6 +185,11 @@ def test_damage_is_named(data: bytes, words: str) -> None:
     error_text = error(says(data))
     with pytest.raises(SourceError, match=words):
         raise error_text
+
+
+def test_a_chunk_of_negative_size_is_no_way_around_the_limit() -> None:
+    raised = error(says(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n" + b"#" * (LIMIT << 2)))
+    assert "larger than" in str(raised) or "no proper HTTP answer" in str(raised)  # by the version of Python
 
 
 def test_redirects_are_followed_for_a_while() -> None:

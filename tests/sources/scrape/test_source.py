@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter.fields import CLOCK_EVENTS, FIELDS
@@ -324,6 +324,7 @@ _LABELS = st.sampled_from(
 _HELPS = st.sampled_from(["", "(in %)", "(in J)", "ratio of percent", "bytes in MiB", "(in )"])
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.tuples(_NAMES, _LABELS, _VALUES, _HELPS), max_size=12), min_size=1, max_size=4))
 def test_no_page_breaks_it_and_every_reading_is_well_formed(pages: list[list[tuple[str, str, str, str]]]) -> None:
     exporter = Exporter("")

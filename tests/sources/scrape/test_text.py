@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter.sources.scrape.text import Exposition, Sample, parse
@@ -92,6 +92,7 @@ def test_comments_cost_nothing_and_the_first_help_counts() -> None:
 _PIECES = st.sampled_from([*'{}",=\\ \n#0aA.<>', "a{", '"} 1', "HELP ", "NaN", "DCGM_FI_", "\u2028", '="'])
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(_PIECES).map("".join)))
 def test_no_text_makes_it_raise_and_every_line_is_accounted_for(text: str) -> None:
     exposition = parse(text)
@@ -99,6 +100,7 @@ def test_no_text_makes_it_raise_and_every_line_is_accounted_for(text: str) -> No
     assert len(exposition.samples) + exposition.unparseable == len(meant)
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_]{0,8}", fullmatch=True), st.text(max_size=20), max_size=5),
     st.floats(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter.model import Absence
@@ -56,6 +56,7 @@ def test_printed_values(printed: str, expected: float | Absence) -> None:
     assert number(printed) == expected
 
 
+@settings(deadline=None)
 @given(st.floats(-1e14, 1e14))
 def test_other_numbers_are_themselves(value: float) -> None:
     assert number(repr(value)) == value or 2147483632 <= value <= 2147483635
