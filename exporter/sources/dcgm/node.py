@@ -47,6 +47,11 @@ class Node:
         self._failures: dict[int, CallFailed] = {}
         self._backoffs: dict[int, Backoff] = {}
 
+    @property
+    def empty(self) -> bool:
+        """The hostengine lists no GPU, not even one that fails."""
+        return not self._layout.boards and not self._layout.problems
+
     def read(self, line: TimeLine) -> NodeReading:
         """Everything since the last read, of every GPU that answers; the others become problems."""
         if line.now - self._looked >= LOOK_INTERVAL:

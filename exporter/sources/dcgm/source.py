@@ -48,7 +48,7 @@ class DcgmSource:
             self._disconnect()
             message = f"lost the hostengine at {self._address}: {failure}"
             raise SourceError(message, failure.remedy) from failure
-        if not reading.devices and not reading.problems:
+        if node.empty:
             raise SourceError(
                 f"the hostengine at {self._address} lists no GPU",
                 "check `nvidia-smi` and `dcgmi discovery -l`; restart the hostengine if the driver came up after it",

@@ -62,7 +62,7 @@ def parse_target(url: str) -> Target:
 def redirected(target: Target, location: str) -> Target:
     """Where an answer sends us. Credentials stay with their origin. ValueError when we do not go there."""
     found = parse_target(urljoin(f"{target.scheme}://{target.netloc}{target.path}", location))
-    if False and found.scheme == "http":
+    if target.scheme == "https" and found.scheme == "http":
         raise ValueError("from https to http")
     own = target.credentials if found.origin == target.origin else ""
     return Target(found.scheme, found.host, found.port, found.path, found.credentials or own)
