@@ -125,6 +125,8 @@ def evidence(
         pcie=max(found.pcie.values(), default=None),
         nvlink=_nvlink(view, hardware),
         rdma=told.get("rdma"),
+        collective=_share(means.get("collective"), means.get("busy")),
+        input_wait=means.get("input_wait"),
         power=found.power,
         power_at_most=_share(instants.get("power"), instants.get("power_limit")),
         host_pressure=told.get("host_pressure"),

@@ -121,6 +121,9 @@ FIELDS: Mapping[str, Field] = {
     "pcie_link_width_max": _gauge("", 32.0, 236, "DEV_PCIE_MAX_LINK_WIDTH"),
     "nvlink_links_up": _gauge("", 72.0, None),
     "processes": _gauge("", 1e6, None),  # processes that hold a context on the GPU
+    # what only traces tell
+    "collective": _ratio(None, None),  # a collective's kernel ran
+    "input_wait": _ratio(None, None),  # the main thread waited for the data loader
     # the host's part, where a source knows it by itself (a trace, the simulator); else exporter.host reads it
     "host_main_thread": _gauge("ratio", 1.0, None),  # share of a core that the busiest holder's main thread takes
     "host_pressure": _gauge("ratio", 1.0, None),  # share of the time in which tasks waited for CPU or storage

@@ -53,6 +53,7 @@ class Evidence:
     power: float | None = None  # (P - idle) / (limit - idle)
     power_at_most: float | None = None  # P / limit: the ratio above is below it, whatever the idle power is
     collective: float | None = None  # share of busy time, from traces
+    input_wait: float | None = None  # share of the time in which the main thread waited for data, from traces
     host_pressure: float | None = None  # the larger of cpu and io
     main_thread: float | None = None  # share of a core
     tensor_ceiling: float | None = None
@@ -176,6 +177,8 @@ def _launch(e: Evidence, t: Thresholds) -> bool | None:
 def _starved(e: Evidence, t: Thresholds) -> bool | None:
     gaps = every(above(e.busy, t.nothing_runs, t.slack), below(e.busy, t.busy_gaps, t.slack))
     host = some(above(e.host_pressure, t.host_pressure, t.slack), above(e.main_thread, t.main_thread, t.slack))
+    if e.input_wait is not None:  # a trace says it outright
+        host = above(e.input_wait, t.input_wait, t.slack)
     return every(below(e.sm, t.sm_starved, t.slack), gaps, _not(_pcie_high(e, t)), host)
 
 

@@ -43,6 +43,7 @@ class Thresholds:
     pipe_bound: float = _limit(0.5, "DESIGN 6")
     limiter_low: float = _limit(0.4, "DESIGN 6: warps resident, no unit above this: latency")
     host_pressure: float = _limit(0.1, "heuristic: PSI some; a tenth of the time something waited")
+    input_wait: float = _limit(0.3, "heuristic: nearly a third of the time the program waits for its loader")
     main_thread: float = _limit(0.95, "heuristic: share of a core that the interpreter's main thread takes")
 
     slack: float = 0.0  # share by which limits are eased for a state that is already held: enter and leave differ

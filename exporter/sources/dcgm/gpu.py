@@ -160,10 +160,10 @@ class Gpu:
             _still_watched(fresh)
             rows += fresh
             readings += self._tracks.feed(fresh, watch.interval, line.place)
-        now = line.now
+        now, delivered = line.now, _delivered(readings)
         for entity in plain.entities:
             if watch is not None:
-                readings += self._tracks.settle(entity, watch.ids, watch.interval, now, readings)
+                readings += self._tracks.settle(entity, watch.ids, watch.interval, now, delivered)
             readings += [_absent(entity, SPECS[id_].field, now, why.absence) for id_, why in plain.refused.items()]
         return readings
 
@@ -185,10 +185,10 @@ class Gpu:
             last = max(self._tracks.last(entity, watch.ids) or measured.begun for entity in measured.entities)
             silent = line.now - max(last, measured.begun) > SILENT * watch.interval
             measurement.observe(fresh, busy, line.now, silent=silent)
-        now = line.now
+        now, delivered = line.now, _delivered(readings)
         for entity in measured.entities:
             if watch is not None:
-                readings += self._tracks.settle(entity, watch.ids, watch.interval, now, readings)
+                readings += self._tracks.settle(entity, watch.ids, watch.interval, now, delivered)
             absences = ((SPECS[id_].field, why) for id_, why in measurement.absences.items() if id_ in SPECS)
             readings += [_absent(entity, name, now, why) for name, why in absences]
         return _as_paused(readings) if measurement.blank and paused() else readings
@@ -206,6 +206,10 @@ class Gpu:
 
 def _absent(entity: Entity, name: str, now: float, absence: Absence) -> Reading:
     return Reading(entity, name, now, None, absence=absence)
+
+
+def _delivered(readings: Iterable[Reading]) -> frozenset[tuple[Entity, str]]:
+    return frozenset((reading.entity, reading.field) for reading in readings)
 
 
 def _as_paused(readings: list[Reading]) -> list[Reading]:

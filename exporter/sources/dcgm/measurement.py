@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from exporter.model import Absence, Problem
 from exporter.sources.dcgm.backoff import Backoff
@@ -29,13 +28,14 @@ _ENGINES = frozenset(IDS[name] for name in ENGINES)
 _CONVICTS = frozenset({IDS["sm"], IDS["graphics_engine"]})  # a kernel may leave every pipe at 0, but not these
 
 
-@dataclass(slots=True)
-class _Pulse:
+class _Pulse(NamedTuple):
     """What the engine fields said in one read."""
 
-    values: list[float] = field(default_factory=list)
-    convicts: bool = False
-    blanks: int = 0
+    values: list[float]
+    convicts: bool
+    """Fields are among them that cannot be 0 while a kernel runs."""
+    blank: bool
+    """Each field that has samples has none at the end."""
 
 
 class Measurement:
@@ -48,7 +48,7 @@ class Measurement:
         """Why fields are not watched."""
         self.problems: tuple[Problem, ...] = ()
         self.blank = False
-        """In the last read every engine field was blank: the hostengine may say why."""
+        """At the end of the last read every engine field was blank: the hostengine may say why."""
         self._board, self._what = board, what
         self._groups, self._group = groups, group
         self._known: tuple[int, ...] = ()
@@ -97,7 +97,7 @@ class Measurement:
         """Counts reads that look dead. ``busy``: the claim over the same time, if there is one; ``silent``: no sample
         came for longer than it should take."""
         pulse = _pulse(rows)
-        self.blank = bool(pulse.blanks) and not pulse.values
+        self.blank = pulse.blank
         if any(pulse.values):
             self._dead, self._alive = 0, now
             self._rearm.worked()
@@ -140,12 +140,11 @@ class Measurement:
 
 
 def _pulse(rows: Iterable[Row]) -> _Pulse:
-    pulse = _Pulse()
-    for row in rows:
-        if row.field in _ENGINES and row.status == 0:
-            if blank_of(row.field, row.value) is not None:
-                pulse.blanks += 1
-            else:
-                pulse.values.append(float(row.value or 0.0))
-                pulse.convicts |= row.field in _CONVICTS
-    return pulse
+    engines = [row for row in rows if row.field in _ENGINES and row.status == 0]
+    valid = [row for row in engines if blank_of(row.field, row.value) is None]
+    last = {(row.entity, row.field): row for row in engines}
+    return _Pulse(
+        [float(row.value or 0.0) for row in valid],
+        any(row.field in _CONVICTS for row in valid),
+        bool(last) and all(blank_of(row.field, row.value) is not None for row in last.values()),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from exporter.fields import CLOCK_EVENTS, Kind
@@ -23,6 +23,9 @@ class _Track:
     end: float | None = None  # of the last sample, blank or not
     latest: tuple[Reading, ...] = ()  # of a field of instants
     absence: Absence | None = None  # why the last sample has no value
+
+
+_NEVER = _Track()
 
 
 class Tracks:
@@ -65,22 +68,21 @@ class Tracks:
         return readings
 
     def settle(
-        self, entity: Entity, ids: Iterable[int], interval: float, now: float, delivered: Iterable[Reading]
+        self, entity: Entity, ids: Iterable[int], interval: float, now: float, delivered: Collection[tuple[Entity, str]]
     ) -> list[Reading]:
-        """Of each watched field that ``delivered`` lacks: its instant while that is current, or why there is none."""
-        have = {reading.field for reading in delivered if reading.entity == entity}
+        """Of each watched field: its instant while that is current, or why there is none. A mean that was ``delivered``
+        in this read needs neither, nor does one whose next sample is not due yet."""
         readings: list[Reading] = []
         for field in ids:
-            spec = SPECS.get(field)
+            spec, track = SPECS.get(field), self._tracks.get((entity, field), _NEVER)
             if spec is None:
                 continue
-            track = self._tracks.get((entity, field), _Track())
             current = track.end is not None and now - track.end <= PATIENCE * interval
             if track.absence is not None:
                 readings.append(Reading(entity, spec.field, now, None, absence=track.absence))
-            elif current and track.latest:
+            elif current:
                 readings += track.latest
-            elif not current and spec.kind is not Kind.EVENT and spec.field not in have:
+            elif spec.kind is not Kind.EVENT and (entity, spec.field) not in delivered:
                 readings.append(Reading(entity, spec.field, now, None, absence=Absence.NO_DATA))
         return readings
 

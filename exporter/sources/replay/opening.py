@@ -7,13 +7,12 @@ import tarfile
 import zlib
 from pathlib import Path
 
-from exporter.sources.replay.kineto import read_kineto
-from exporter.sources.replay.nsight import read_nsight
-from exporter.sources.replay.traces import TraceError
-
 from exporter.model import Source
 from exporter.sources.playback import TimelineSource
+from exporter.sources.replay.kineto import read_kineto
+from exporter.sources.replay.nsight import read_nsight
 from exporter.sources.replay.recording import RecordingSource, is_recording
+from exporter.sources.replay.traces import TraceError
 
 NAME = "replay"
 _SQLITE = b"SQLite format 3\0"

@@ -15,10 +15,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
-from exporter.sources.replay.traces import TraceError
-
 from exporter.fields import FIELDS
 from exporter.model import Absence, Batch, Device, Entity, Problem, Reading
+from exporter.sources.replay.traces import TraceError
 from exporter.version import VERSION
 
 FORMAT = "honest-gpu-exporter recording"
@@ -90,7 +89,6 @@ class RecordingSource:
         self._origin: float | None = None
         self._last = 0.0
         self._pace = 1.0
-        self._final = False
 
     def read(self, now: float) -> Batch:
         """All batches that are due by ``now``, as one."""
@@ -114,10 +112,8 @@ class RecordingSource:
             self._advance(frame)
         final = self._next is None
         devices = [device for listed in self._devices.values() for device in listed]
-        self._final = final
-        return Batch(
-            self.name, end, devices, readings, tuple(problems), rejected, {"recording": self._path.name}, final
-        )
+        details = {"recording": self._path.name}
+        return Batch(self.name, end, devices, readings, tuple(problems), rejected, details, final=final)
 
     def close(self) -> None:
         """Closes the file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
+from contextlib import closing
 from typing import NamedTuple
 
 from exporter.model import SourceError
@@ -59,20 +60,17 @@ class Fetcher:
 
     def _exchange(self, target: Target, deadline: Deadline) -> Page | str:
         """One request and its answer: the page, or the location it has moved to."""
-        sock = self._connected(target, deadline)
-        try:
+        with self._connected(target, deadline) as sock:
             sock.settimeout(deadline.left())
             sock.sendall(_request(target))
             reader = TimedReader(sock, deadline, self._limit + HEADERS)
-            response = http.client.HTTPResponse(reader, method="GET")  # type: ignore[arg-type]
-            response.begin()
-            if response.status in _MOVED and (location := response.getheader("Location")):
-                return location
-            if response.status != 200:
-                raise complaints.refused(target, response)
-            return Page(text_of(target, response, self._limit))
-        finally:
-            sock.close()
+            with closing(http.client.HTTPResponse(reader, method="GET")) as response:  # type: ignore[arg-type]
+                response.begin()
+                if response.status in _MOVED and (location := response.getheader("Location")):
+                    return location
+                if response.status != 200:
+                    raise complaints.refused(target, response)
+                return Page(text_of(target, response, self._limit))
 
     def _connected(self, target: Target, deadline: Deadline) -> socket.socket:
         sock = connect(target.host, target.port, deadline)

@@ -49,7 +49,7 @@ def row(labels: Mapping[str, str]) -> Row | None:
     if not uuid:
         return None
     instance = labels.get("GPU_I_ID", "")
-    if instance and not ( instance.isdecimal() and len(instance) <= 9):
+    if instance and not (instance.isascii() and instance.isdecimal() and len(instance) <= 9):
         return None
     return Row(
         Entity(uuid, int(instance) if instance else None),

@@ -29,8 +29,9 @@ class ExporterSource:
       the end of the previous read to this one. The first read of a GPU has no such interval and gives none of them.
       After an outage only the usual time between reads is counted; what was in between stays unknown.
     - dcgm-exporter collects every 30 seconds unless told otherwise (``-c``, in milliseconds). Between its collections
-      the same page comes again and counts again: the numbers are right over minutes, but lag by up to that time, and
-      shorter stalls than that are not seen. For more, lower ``-c``.
+      the same page comes again, and counts again. Profiling values, which DCGM averages between collections, come late
+      by that time, and their totals are right over minutes; the claim is one sample of at most a second for all of
+      it. Shorter stalls are not seen. For more, lower ``-c``.
     - Of Xid errors only a change of the code is seen: of two equal ones in a row the second is not (CASES 40).
     """
 

@@ -103,6 +103,7 @@ enum profiling { PROFILING_NONE, PROFILING_MODULE, PROFILING_GPM };
 
 struct metric_group {
     unsigned int major, minor;
+    bool withheld; /* listed, but no watch gets its fields */
     size_t count;
     unsigned short fields[MAX_METRIC_FIELDS];
 };

@@ -59,7 +59,7 @@ static dcgmReturn_t admits_together(const struct gpu *gpu, const struct fields *
 
 static bool offers(const struct gpu *gpu, unsigned short id) {
     for (size_t i = 0; i < gpu->group_count; i++)
-        if (in_group(&gpu->groups[i], id)) return true;
+        if (!gpu->groups[i].withheld && in_group(&gpu->groups[i], id)) return true;
     return false;
 }
 

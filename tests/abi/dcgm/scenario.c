@@ -104,6 +104,7 @@ static void read_group(const struct line *line) {
     struct metric_group *group = &gpu->groups[gpu->group_count++];
     group->major = whole(line, "major");
     group->minor = whole(line, "minor");
+    group->withheld = whole_or(line, "withheld", 0) != 0;
     line_items(line, "fields", add_metric_field, group);
 }
 

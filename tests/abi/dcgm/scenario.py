@@ -122,6 +122,8 @@ class MetricGroup:
     major: int
     minor: int
     fields: tuple[int, ...]
+    withheld: bool = False
+    """Listed, but a watch does not get its fields; of the module only."""
 
 
 @dataclass(frozen=True)

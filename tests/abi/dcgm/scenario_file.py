@@ -158,7 +158,8 @@ def _gpu(scenario: Scenario, gpu: Gpu) -> Iterator[str]:
     profiling, groups = _profiling(gpu.profiling, scenario.version)
     yield _gpu_line(scenario, gpu, profiling)
     for group in groups:
-        yield _line("group", gpu=gpu.id, major=group.major, minor=group.minor, fields=_list(group.fields))
+        words: dict[str, Word] = {"major": group.major, "minor": group.minor, "withheld": int(group.withheld)}
+        yield _line("group", gpu=gpu.id, **words, fields=_list(group.fields))
     yield from _windows("present", gpu.present, eg=EntityKind.GPU, eid=gpu.id)
     mig = gpu.mig if gpu.mig is not None else (Window(-FAR, FAR),) if gpu.instances else ()
     yield from _windows("mig", mig, gpu=gpu.id)

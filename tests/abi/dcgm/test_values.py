@@ -16,6 +16,7 @@ from .scenario import (
     Cure,
     Gpm,
     Lock,
+    MetricGroup,
     Module,
     NoProfiling,
     Scenario,
@@ -247,6 +248,7 @@ def test_refused_combination_takes_the_whole_watch_back(run: Run) -> None:
         (one(a100(), locks=(Lock(code=Code.IN_USE),)), Code.IN_USE),
         (one(h100(), locks=(Lock(),)), 0),
         (one(a100(profiling=Module(()))), Code.PROFILING_NOT_SUPPORTED),
+        (one(a100(profiling=Module((MetricGroup(0, 0, (1002,), withheld=True),)))), Code.PROFILING_NOT_SUPPORTED),
     ],
 )
 def test_refused_profiling(run: Run, scenario: Scenario, code: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -76,7 +75,3 @@ def devices(batch: Batch) -> dict[Entity, Device]:
     made = {device.entity: device for device in batch.devices}
     assert len(made) == len(batch.devices)
     return made
-
-
-def fields(entities: Iterable[Device]) -> dict[Entity, frozenset[str]]:
-    return {device.entity: device.fields for device in entities}

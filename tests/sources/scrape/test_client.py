@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import socket
 import ssl
+import tracemalloc
+import warnings
 from pathlib import Path
 
 import pytest
@@ -154,7 +157,7 @@ def test_a_silent_peer_in_the_handshake_of_tls_does_not_stretch_it_either() -> N
         b"HTTP/1.1 200 OK\r\n\r\n" + b"#" * (LIMIT << 2),
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + (b"fff\r\n" + b"#" * 4095 + b"\r\n") * 100,
         reply(b"", length=1 << 40),
-        reply(gzip.compress(b"\0" * (100 << 20)), "200 OK", GZIP),
+        reply(gzip.compress(b"\0" * (40 << 20)), "200 OK", GZIP),
     ],
     ids=["no length", "chunks", "announced", "gzip bomb"],
 )
@@ -185,6 +188,26 @@ def test_damage_is_named(data: bytes, words: str) -> None:
     error_text = error(says(data))
     with pytest.raises(SourceError, match=words):
         raise error_text
+
+
+def test_a_gzip_bomb_is_not_unpacked_to_be_refused() -> None:
+    bomb = reply(gzip.compress(b"\0" * (40 << 20)), "200 OK", GZIP)
+    tracemalloc.start()
+    try:
+        error(says(bomb))
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_no_connection_is_left_open() -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", ResourceWarning)
+        fetch(says(reply(PAGE)))
+        error(says(reply(PAGE, "500 Oops")))
+        error(silent, SHORT)
+        gc.collect()
+    assert [str(warning.message) for warning in seen] == []
 
 
 def test_a_chunk_of_negative_size_is_no_way_around_the_limit() -> None:

@@ -1,0 +1,1 @@
+"""Plays traces of profilers and own recordings."""

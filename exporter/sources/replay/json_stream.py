@@ -1,0 +1,115 @@
+"""Reads a large JSON document piece by piece with the standard decoder: one element at a time is in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+CHUNK = 1 << 18  # characters read at once
+LONGEST = 1 << 26  # characters that one element or one top-level value may have
+
+
+class JsonStreamError(ValueError):
+    """The text is not JSON, or ends in the middle."""
+
+
+class JsonStream:
+    """A cursor over the text of a file."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._decoder = json.JSONDecoder()
+        self._buffer, self._at, self._ended = "", 0, False
+        self.keys: set[str] = set()  # of the top level, as far as it was read
+
+    def members(self, streamed: str) -> Iterator[tuple[str, Any]]:
+        """(key, value) of the top-level object; the elements of array ``streamed`` come one by one, as (key, element).
+
+        A document that is an array itself is taken for that array.
+        """
+        if self._peek() == "[":
+            self.keys.add(streamed)
+            for element in self._elements():
+                yield streamed, element
+            return
+        self._expect("{")
+        if self._accept("}"):
+            return
+        while True:
+            key = self._value()
+            self._expect(":")
+            self.keys.add(str(key))
+            if key == streamed and self._peek() == "[":
+                for element in self._elements():
+                    yield streamed, element
+            else:
+                yield key, self._value()
+            if not self._accept(","):
+                break
+        self._expect("}")
+
+    def _elements(self) -> Iterator[Any]:
+        self._expect("[")
+        if self._accept("]"):
+            return
+        while True:
+            yield self._value()
+            if not self._accept(","):
+                break
+            if self._peek() == "]":  # some writers leave a comma behind
+                break
+        self._expect("]")
+
+    def _value(self) -> Any:
+        self._peek()
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._buffer, self._at)
+            except (json.JSONDecodeError, RecursionError) as error:
+                if isinstance(error, RecursionError) or not self._more():
+                    raise JsonStreamError(self._complaint(error)) from error
+                continue
+            if isinstance(value, int | float) and len(self._buffer) - end < 4 and not self._ended:
+                self._more()  # the number may go on in the next piece: 1 . 5, 1 e+5
+                continue
+            self._at = end
+            return value
+
+    def _peek(self) -> str:
+        """The next character that is not white space; '' at the end."""
+        while True:
+            while self._at < len(self._buffer) and self._buffer[self._at] in " \t\r\n\ufeff":
+                self._at += 1
+            if self._at < len(self._buffer):
+                return self._buffer[self._at]
+            if not self._more():
+                return ""
+
+    def _accept(self, char: str) -> bool:
+        found = self._peek() == char
+        self._at += found
+        return found
+
+    def _expect(self, char: str) -> None:
+        if not self._accept(char):
+            found = self._peek()
+            raise JsonStreamError(f"expected {char!r}, found {found!r}" if found else "the text ends in the middle")
+
+    def _more(self) -> bool:
+        """Read on; False at the end of the file."""
+        if self._ended:
+            return False
+        left = len(self._buffer) - self._at
+        if left > LONGEST:
+            raise JsonStreamError(f"one value is longer than {LONGEST} characters")
+        piece = self._file.read(max(CHUNK, left))  # twice as much each time, so that a long value is not read n times
+        self._buffer, self._at, self._ended = self._buffer[self._at :] + piece, 0, not piece
+        return bool(piece)
+
+    def _complaint(self, error: Exception) -> str:
+        near = self._buffer[self._at : self._at + 40].replace("\n", " ")
+        cut = isinstance(error, json.JSONDecodeError) and (
+            error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
+        )
+        return "the text ends in the middle" if cut else f"not JSON near {near!r} ({error})"

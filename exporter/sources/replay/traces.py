@@ -1,0 +1,21 @@
+"""What a trace reader yields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from exporter.model import Device
+from exporter.sources.timeline import Timeline
+
+
+class TraceError(ValueError):
+    """A file that cannot be played. The text names the file, what is wrong with it and what helps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One GPU of a trace."""
+
+    device: Device
+    timeline: Timeline
+    notes: tuple[str, ...] = ()  # what to know when reading its numbers

@@ -1,0 +1,45 @@
+"""From launch geometry to the share of SMs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.sources.replay.launch import Limits, occupancy, resident_blocks, sm_share
+
+A100 = Limits(warps=64, blocks=32, registers=65536, shared=167936)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "sms", "resident", "share"),
+    [
+        (2, 108, 4, 2 / 108),  # fewer blocks than SMs
+        (108, 108, 4, 1.0),
+        (4 * 108, 108, 4, 1.0),  # one full wave
+        (4 * 108 + 54, 108, 4, (1 + 0.5) / 2),  # and a tail on half of the SMs
+        (8 * 108 + 4 * 108 - 1, 108, 4, 1.0),  # a tail that still covers every SM
+        (1, 132, 1, 1 / 132),
+    ],
+)
+def test_shares_with_tail_waves(blocks: int, sms: int, resident: int, share: float) -> None:
+    assert sm_share(blocks / sms, resident) == pytest.approx(share)
+
+
+@given(st.integers(1, 100_000), st.integers(1, 200), st.integers(1, 32))
+def test_a_share_is_one_at_most_and_never_zero(blocks: int, sms: int, resident: int) -> None:
+    assert 0.0 < sm_share(blocks / sms, resident) <= 1.0
+    assert 0.0 < occupancy(blocks / sms, resident, 2, 64) <= 1.0
+
+
+def test_resident_blocks_by_what_runs_out_first() -> None:
+    assert resident_blocks(A100, 1024, 32, 0) == 2  # warps
+    assert resident_blocks(A100, 32, 16, 0) == 32  # block slots
+    assert resident_blocks(A100, 128, 255, 0) == 2  # registers: 255 -> 8192 a warp, 32768 a block
+    assert resident_blocks(A100, 128, 32, 48 * 1024) == 3  # shared memory, 1 KiB of each block is reserved
+    assert resident_blocks(Limits(), 128, 32, 0) is None
+
+
+def test_occupancy_is_averaged_over_all_sms() -> None:
+    assert occupancy(2 / 108, 4, 16, 64) == pytest.approx(2 / 108 * 16 / 64)
+    assert occupancy(4.0, 4, 16, 64) == 1.0
