@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from exporter import strict_yaml
 from exporter.assembly import Assembly
 from exporter.config.errors import ConfigError
 from exporter.config.options import (
     COLLECTOR_HOST,
+    PEAKS_FILE,
     SOURCE,
     SOURCE_GPUS,
     SOURCE_ONCE,
@@ -20,6 +22,7 @@ from exporter.config.options import (
 )
 from exporter.config.settings import Settings
 from exporter.core.snapshot import Snapshot
+from exporter.hardware.peaks import PeakTable
 from exporter.hardware.peaks import load as load_peaks
 from exporter.hardware.stage import HardwareStage
 from exporter.host.background import HostBackground
@@ -90,10 +93,18 @@ def build_assembly(settings: Settings, publish: Callable[[Snapshot], None]) -> A
         host = HostBackground(HostReader(), time.monotonic)
     return Assembly(
         publish=publish,
-        hardware=HardwareStage(load_peaks()),
+        hardware=HardwareStage(_peaks(settings)),
         states=StateStage(Thresholds(), settings[STATE_HOLD]),
         host=host,
     )
+
+
+def _peaks(settings: Settings) -> PeakTable:
+    path = settings[PEAKS_FILE]
+    try:
+        return load_peaks(None if path is None else strict_yaml.load(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{settings.where(PEAKS_FILE)}: {path}: {error}") from error
 
 
 def _no_gpu() -> Source:

@@ -109,6 +109,13 @@ WEB_CONFIG = Option[Path | None](
 STATE_HOLD = Option(
     "state.hold", parsers.duration, 30.0, "least time in a state, and its window of evidence", "DURATION"
 )
+PEAKS_FILE = Option[Path | None](
+    "hardware.peaks-file",
+    parsers.path,
+    None,
+    "peak figures of GPU models, added to those that are known; the format is that of exporter/peaks.yaml",
+    "FILE",
+)
 COLLECTOR_HOST = Option(
     "collector.host",
     parsers.boolean,
@@ -163,6 +170,7 @@ OPTIONS: tuple[Option[object], ...] = (
     TELEMETRY_PATH,
     WEB_CONFIG,
     STATE_HOLD,
+    PEAKS_FILE,
     COLLECTOR_HOST,
     METRICS_PROFILE,
     METRICS_INCLUDE,

@@ -12,7 +12,7 @@ KNOWN = Family(
     "peaks_known",
     Type.GAUGE,
     "",
-    "1 when the model's peak figures are known (exporter/peaks.yaml or `hardware.peaks` of the configuration), else 0.",
+    "1 when the model's peak figures are known (exporter/peaks.yaml, --hardware.peaks-file), else 0.",
 )
 TENSOR_PEAK = Family(
     "tensor_peak_ratio",

@@ -76,7 +76,7 @@ def _reason(view: EntityView, field: str) -> str | None:
         return view.absences[field].value
     if field in view.means:
         return ""
-    return "no_data" if field in view.fields else "not_supported"
+    return "no_data" if field in view.fields else "not_reported"
 
 
 def _collect(snapshot: Snapshot) -> Iterator[Sample]:

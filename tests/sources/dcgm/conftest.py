@@ -3,6 +3,7 @@
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -16,7 +17,13 @@ from tests.abi.dcgm.scenario import Scenario
 
 from .driving import Driver
 
-Drive = Callable[..., Driver]
+PlayScenario = Callable[[Scenario], Playing]
+
+
+class Drive(Protocol):
+    def __call__(
+        self, scenario: Scenario, *, address: str = ..., interval: float = ..., timeout: float = ...
+    ) -> Driver: ...
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +39,7 @@ def bindings(player: Path) -> Bindings:
 
 
 @pytest.fixture
-def play_scenario(player: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario], Playing]:
+def play_scenario(player: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlayScenario:
     """From now on the library, when it starts, plays this scenario."""
 
     def start(scenario: Scenario) -> Playing:
@@ -45,17 +52,17 @@ def play_scenario(player: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture
-def drive(
-    play_scenario: Callable[[Scenario], Playing], bindings: Bindings, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Drive]:
-    """A source on a scenario, in virtual time only: a read takes none."""
-    monkeypatch.setattr(timeline, "time", types.SimpleNamespace(monotonic=lambda: 0.0))
+def drive(play_scenario: PlayScenario, bindings: Bindings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Drive]:
+    """A source on a scenario. Its calls take scenario time only, which stands still unless somebody moves it."""
     sources: list[DcgmSource] = []
 
     def start(
         scenario: Scenario, *, address: str = "127.0.0.1:5555", interval: float = 1.0, timeout: float = 0.2
     ) -> Driver:
         playing = play_scenario(scenario)
+        clock = playing.clock
+        assert clock is not None
+        monkeypatch.setattr(timeline, "time", types.SimpleNamespace(monotonic=lambda: clock.now))
         source = DcgmSource(address, bindings=bindings, interval=interval, timeout=timeout)
         sources.append(source)
         return Driver(source, playing)

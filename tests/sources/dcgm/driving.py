@@ -40,9 +40,7 @@ def of(batch: Batch, field: str, entity: Entity | None = None) -> list[Reading]:
 
 def values(batch: Batch, entity: Entity | None = None) -> dict[str, float]:
     """The last value of each field that has one."""
-    return {
-        r.field: r.value for r in batch.readings if r.value is not None and (entity is None or r.entity == entity)
-    }
+    return {r.field: r.value for r in batch.readings if r.value is not None and (entity is None or r.entity == entity)}
 
 
 def absences(batch: Batch, entity: Entity | None = None) -> dict[str, Absence]:
@@ -52,10 +50,10 @@ def absences(batch: Batch, entity: Entity | None = None) -> dict[str, Absence]:
 
 
 def spans(readings: list[Reading]) -> list[tuple[float, float, float]]:
-    """Start, end and value of intervals, in scenario time."""
+    """Start, end and value of intervals that have one, in scenario time."""
     found = []
     for reading in readings:
-        assert reading.start is not None
-        assert reading.value is not None
-        found.append((round(reading.start - SHIFT, 6), round(reading.end - SHIFT, 6), reading.value))
+        if reading.value is not None:
+            assert reading.start is not None
+            found.append((round(reading.start - SHIFT, 4), round(reading.end - SHIFT, 4), reading.value))
     return found

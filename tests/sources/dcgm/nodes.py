@@ -10,6 +10,7 @@ from tests.abi.dcgm.scenario import (
     A100_GROUPS,
     ComputeInstance,
     Counter,
+    Events,
     Gpu,
     GpuInstance,
     Links,
@@ -33,6 +34,7 @@ CONTEXT: Mapping[int, Value] = {
     156: Counter(612_500.0, start=5e9),
     160: 700.0,
     202: 3.0,
+    230: Events(()),
     235: 5.0,
     236: 16.0,
     237: 5.0,
@@ -92,15 +94,18 @@ def with_fields(made: Gpu, fields: Mapping[int, Value]) -> Gpu:
     return dataclasses.replace(made, fields={**made.fields, **fields})
 
 
-def _of_groups(number: int, name: str, groups: tuple[MetricGroup, ...], **others: Any) -> Gpu:
-    have = {field for group in groups for field in group.fields}
+def _of_groups(number: int, name: str, profiling: Module) -> Gpu:
+    have = {field for group in profiling.groups for field in group.fields}
     fields = {field: value for field, value in gpu(number).fields.items() if field < 1001 or field in have}
-    return gpu(number, name=name, fields=fields, links=(), profiling=Module(groups, **others))
+    return gpu(number, name=name, fields=fields, links=(), profiling=profiling)
 
 
-def a100(number: int = 0, **others: Any) -> Gpu:
+MULTIPLEXED = Module(A100_GROUPS, combination=None)
+
+
+def a100(number: int = 0, profiling: Module = MULTIPLEXED) -> Gpu:
     """Multiplexed, as a hostengine does by itself where it can."""
-    return _of_groups(number, "NVIDIA A100-SXM4-80GB", A100_GROUPS, **{"combination": None, **others})
+    return _of_groups(number, "NVIDIA A100-SXM4-80GB", profiling)
 
 
 def v100(number: int = 0) -> Gpu:
@@ -112,18 +117,21 @@ def v100(number: int = 0) -> Gpu:
         MetricGroup(3, 0, (1001,)),
         MetricGroup(4, 0, (1011, 1012)),
     )
-    return _of_groups(number, "Tesla V100-SXM2-16GB", groups, combination=None)
+    return _of_groups(number, "Tesla V100-SXM2-16GB", Module(groups, combination=None))
 
 
 def t4(number: int = 0) -> Gpu:
     """No FP64 and no NVLink (CASES 27)."""
     groups = (MetricGroup(0, 1, (1002, 1003, 1004, 1007)), MetricGroup(0, 3, (1008,)), *A10_GROUPS[2:5])
-    return _of_groups(number, "Tesla T4", groups, combination=None)
+    return _of_groups(number, "Tesla T4", Module(groups, combination=None))
 
 
-def geforce(number: int = 0) -> Gpu:
+NONE = NoProfiling()
+
+
+def geforce(number: int = 0, profiling: NoProfiling | Module = NONE) -> Gpu:
     fields = {field: value for field, value in gpu(number).fields.items() if field < 1001}
-    return gpu(number, name="NVIDIA GeForce RTX 4090", fields=fields, links=(), profiling=NoProfiling())
+    return gpu(number, name="NVIDIA GeForce RTX 4090", fields=fields, links=(), profiling=profiling)
 
 
 def mig_gpu(number: int = 0, **others: Any) -> Gpu:

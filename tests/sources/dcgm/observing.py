@@ -1,0 +1,37 @@
+"""The source through the real pipeline: what comes out in the end."""
+
+from exporter.clock import VirtualClock
+from exporter.core.pipeline import Pipeline
+from exporter.core.quality import ProfilingState
+from exporter.core.snapshot import EntityView
+from exporter.model import Entity, Problem, SourceError
+
+from .driving import SHIFT, Driver
+
+
+class Observer:
+    """Reads once a second, as the sampler does."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self._clock = VirtualClock(SHIFT)
+        self._pipeline = Pipeline(self._clock, 1.0)
+        self.errors: list[str] = []
+
+    def until(self, end: float) -> dict[Entity, EntityView]:
+        """Reads each second up to and with ``end``; what is published then, by entity."""
+        while (at := round(self._clock.monotonic() - SHIFT)) <= end:
+            try:
+                self._pipeline.absorb(self.driver.read(float(at)))
+            except SourceError as error:
+                self.errors.append(str(error))
+                self._pipeline.failed("dcgm", Problem("dcgm", str(error), error.remedy))
+            if at == end:
+                views = {view.device.entity: view for view in self._pipeline.publish().entities}
+                self._clock.advance(1.0)
+                return views
+            self._clock.advance(1.0)
+        raise ValueError(f"{end} is past")
+
+    def state(self, end: float, entity: Entity) -> ProfilingState:
+        return self.until(end)[entity].profiling
