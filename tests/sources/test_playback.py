@@ -48,7 +48,7 @@ def test_the_first_read_lists_the_devices_and_has_no_window() -> None:
     assert not batch.readings
     (device,) = batch.devices
     assert device.entity == GPU
-    assert device.fields == {"busy", "sm", "sm_occupancy", "dram"}  # "collective" is no field of a GPU
+    assert device.fields == {"busy", "sm", "sm_occupancy", "dram", "collective"}
 
 
 def test_windows_follow_one_another_without_gap() -> None:
@@ -58,7 +58,7 @@ def test_windows_follow_one_another_without_gap() -> None:
     assert intervals(first) == {(100.0, 101.5)}
     assert intervals(second) == {(101.5, 104.5)}
     assert values(first) == pytest.approx(
-        {"busy": 0.5 / 1.5, "sm": 0.25 / 1.5, "sm_occupancy": 0.125 / 1.5, "dram": 0.05 / 1.5}
+        {"busy": 0.5 / 1.5, "sm": 0.25 / 1.5, "sm_occupancy": 0.125 / 1.5, "dram": 0.05 / 1.5, "collective": 0.0}
     )
     assert values(second)["busy"] == pytest.approx(1.0 / 3.0)
     assert values(second)["sm"] == pytest.approx(0.75 / 3.0)
