@@ -87,7 +87,7 @@ def from_mountinfo(text: str) -> Owner:
 
     For containers with a cgroup namespace of their own, whose ``/proc/PID/cgroup`` is no more than ``0::/``. The
     runtime mounts its own files over those that name the host. Kubernetes' are those of the pod's sandbox, whose id is
-    not the container's.
+    not the container's: one that names the pod goes first.
     """
     owners: list[Owner] = []
     for line in text.splitlines():
@@ -100,10 +100,7 @@ def from_mountinfo(text: str) -> Owner:
             owners.append(_owner(root))
         elif target in _NAME_FILES:
             owners.append(_owner_of_file(root))
-    found = _merged(owners)
-    if found.pod_uid and found.runtime in ("docker", "podman"):
-        return Owner(pod_uid=found.pod_uid)
-    return found
+    return _merged(owners)
 
 
 def _merged(owners: Sequence[Owner]) -> Owner:

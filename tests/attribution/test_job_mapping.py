@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from exporter.attribution.claims import Claim
 from exporter.attribution.holdings import AttributionError, Workload
 from exporter.attribution.job_mapping import (
-    MOST_FILES,
     MOST_JOBS,
     Found,
     GpustatReader,
@@ -182,10 +181,13 @@ class TestEveryForm:
         found = read(tmp_path, DEVICES)
         assert (list(found.claims), kinds(found)) == ([], {"too_large": 1})
 
-    def test_too_many_files(self, tmp_path: Path, read: MappingReader) -> None:
-        for number in range(MOST_FILES + 1):
+    def test_too_many_files(self, tmp_path: Path, read: MappingReader, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("exporter.attribution.job_mapping.MOST_FILES", 3)
+        for number in range(3):
             (tmp_path / f"x{number}").touch()
-        with pytest.raises(AttributionError, match=f"more than {MOST_FILES} files"):
+        read(tmp_path, DEVICES)
+        (tmp_path / "x3").touch()
+        with pytest.raises(AttributionError, match="more than 3 files"):
             read(tmp_path, DEVICES)
 
     def test_no_plain_file(self, tmp_path: Path, read: MappingReader, name: str) -> None:
@@ -198,12 +200,18 @@ class TestEveryForm:
         found = read(tmp_path, DEVICES)
         assert (list(found.claims), kinds(found)) == ([], {})
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-    def test_unreadable(self, tmp_path: Path, read: MappingReader, name: str, text: str) -> None:
+    def test_unreadable(
+        self, tmp_path: Path, read: MappingReader, name: str, text: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         (tmp_path / name).write_text(text)
-        (tmp_path / name).chmod(0)
+
+        def refuse(path: Path, flags: int) -> int:  # root may read everything, so no mode says it
+            raise PermissionError(13, "Permission denied", path)
+
+        monkeypatch.setattr("exporter.attribution.small_files.os.open", refuse)
         found = read(tmp_path, DEVICES)
         assert (list(found.claims), kinds(found)) == ([], {"unreadable": 1})
+        assert "Permission denied" in found.oddities[0].text
 
     def test_a_link_to_nowhere_is_a_job_that_has_ended(self, tmp_path: Path, read: MappingReader, name: str) -> None:
         (tmp_path / name).symlink_to(tmp_path / "gone")

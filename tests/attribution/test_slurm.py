@@ -53,7 +53,7 @@ def test_the_first_folder_that_names_a_device_decides_about_it(folders: Folders)
 
 
 def test_sharing(folders: Folders) -> None:
-    for number, sharing in (("12", ""), ("13", ""), ("14", "mps"), ("15", "")):
+    for number, sharing in (("12", ""), ("13", ""), ("14", ""), ("15", "mps")):
         gpu = "GPU-a" if number in ("12", "13") else "GPU-b"
         (folders.ours / number).write_text(f"job_id={number}\nsharing={sharing}\ngpu={gpu}\n")
     (folders.index / "2.7").write_text("16\n17\n")

@@ -87,6 +87,8 @@ class Layout:
 
     boards: tuple[Board, ...]
     problems: tuple[Problem, ...] = ()
+    listed: int = 0
+    """How many GPUs the hostengine lists, those that fail included."""
 
 
 def discover(session: Session, known: Mapping[int, str]) -> Layout:
@@ -97,7 +99,8 @@ def discover(session: Session, known: Mapping[int, str]) -> Layout:
     boards: list[Board] = []
     problems: list[Problem] = []
     cut = _instances(session, problems)
-    for number in session.call("dcgmGetAllDevices"):
+    listed = session.call("dcgmGetAllDevices")
+    for number in listed:
         try:
             board = _board(session, int(number), cut.get(int(number), ()))
         except CallFailed as failure:
@@ -109,7 +112,7 @@ def discover(session: Session, known: Mapping[int, str]) -> Layout:
             problems.append(_missing(int(number), known, "DCGM no longer knows its UUID: it is lost", _LOST_REMEDY))
         else:
             boards.append(board)
-    return Layout(tuple(boards), tuple(problems))
+    return Layout(tuple(boards), tuple(problems), len(listed))
 
 
 def _missing(number: int, known: Mapping[int, str], why: str, remedy: str) -> Problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from exporter.fields import CLAIM, LINKS, TENSOR_PIPES, Kind
@@ -80,9 +80,9 @@ class Gpu:
                 self.close()
             raise
 
-    def read(self, line: TimeLine, paused: Callable[[], bool], links_up: int | None) -> GpuReading:
-        """Everything since the last read. ``paused``: asks the hostengine whether profiling is; ``links_up``: NVLink
-        links, None where that cannot be told. Raises CallFailed; a lost connection ends the whole source's read."""
+    def read(self, line: TimeLine, paused: Callable[[], bool], links: Reading | None) -> GpuReading:
+        """Everything since the last read. ``paused``: asks the hostengine whether profiling is; ``links``: how many
+        NVLink links are up, where that can be told. Raises CallFailed."""
         self._arm(line.now)
         rows: list[Row] = []
         readings = [reading for plain in self._plain for reading in self._read_plain(plain, line, rows)]
@@ -91,10 +91,12 @@ class Gpu:
             readings += self._read_measured(measured, busy, line, paused)
         if self.board.cut:
             readings += [_absent(self.board.entity, name, line.now, Absence.NOT_SUPPORTED) for name in CLAIM]
-        if links_up is not None:
-            readings.append(Reading(self.board.entity, "nvlink_links_up", line.now, float(links_up)))
         problems = [problem for each in self._measured for problem in each.measurement.problems]
-        return GpuReading(self.board.devices(self._expected), readings, problems, _all_blank(rows))
+        devices = self.board.devices(self._expected)
+        if links is not None:
+            readings.append(links)
+            devices[0] = replace(devices[0], fields=devices[0].fields | {links.field})
+        return GpuReading(devices, readings, problems, _all_blank(rows))
 
     def close(self) -> None:
         """Ends its watches, not the connection. Raises CallFailed for a lost connection."""
@@ -191,7 +193,10 @@ class Gpu:
                 readings += self._tracks.settle(entity, watch.ids, watch.interval, now, delivered)
             absences = ((SPECS[id_].field, why) for id_, why in measurement.absences.items() if id_ in SPECS)
             readings += [_absent(entity, name, now, why) for name, why in absences]
-        return _as_paused(readings) if measurement.blank and paused() else readings
+        if not (measurement.blank and paused()):
+            return readings
+        measurement.excuse(now)
+        return _as_paused(readings)
 
     def _expected(self, entity: Entity) -> frozenset[str]:
         ids: list[int] = []

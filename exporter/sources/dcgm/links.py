@@ -16,14 +16,15 @@ class Links:
     def __init__(self, session: Session, interval: float) -> None:
         self._session = session
         self._interval = interval
-        self._asked = float("-inf")
+        self.asked = float("-inf")
         self._up: dict[int, int] = {}
         self.refused: CallFailed | None = None
 
     def up(self, now: float) -> Mapping[int, int]:
-        """By DCGM's id of the GPU; one without NVLink is left out. Raises CallFailed for a lost connection."""
-        if self.refused is None and now - self._asked >= self._interval:
-            self._asked = now
+        """By DCGM's id of the GPU, as of ``asked``; one without NVLink is left out. Raises CallFailed for a lost
+        connection."""
+        if self.refused is None and now - self.asked >= self._interval:
+            self.asked = now
             try:
                 status = self._session.call("dcgmGetNvLinkLinkStatus")
             except CallFailed as failure:

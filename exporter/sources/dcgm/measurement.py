@@ -52,7 +52,7 @@ class Measurement:
         self._board, self._what = board, what
         self._groups, self._group = groups, group
         self._known: tuple[int, ...] = ()
-        self._retry = Backoff(10.0, 600.0)
+        self._retry = Backoff(10.0, 120.0)
         self._rearm = Backoff(30.0, 600.0)
         self._dead = 0
         self._alive = float("-inf")  # when it last did not look dead
@@ -105,6 +105,10 @@ class Measurement:
             self._dead += 1
         elif pulse.values:
             self._dead, self._alive = 0, now
+
+    def excuse(self, now: float) -> None:
+        """What looks dead has been paused by somebody: there is nothing to revive."""
+        self._dead, self._alive = 0, now
 
     def drop(self) -> None:
         """Ends the watch, if there is one. Raises CallFailed for a lost connection."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from exporter.model import Device, Problem, Reading
@@ -50,7 +51,7 @@ class Node:
     @property
     def empty(self) -> bool:
         """The hostengine lists no GPU, not even one that fails."""
-        return not self._layout.boards and not self._layout.problems
+        return self._layout.listed == 0
 
     def read(self, line: TimeLine) -> NodeReading:
         """Everything since the last read, of every GPU that answers; the others become problems."""
@@ -61,7 +62,7 @@ class Node:
         self._paused = None
         for board in self._layout.boards:
             try:
-                self._read_gpu(board, line, up.get(board.number), reading)
+                self._read_gpu(board, line, self._links_of(board, up), reading)
             except CallFailed as failure:
                 if failure.connection_lost:
                     raise
@@ -72,14 +73,14 @@ class Node:
                 reading.problems.append(Problem(f"{board} cannot be read", failed.reason, failed.remedy, board.entity))
         return reading
 
-    def _read_gpu(self, board: Board, line: TimeLine, links_up: int | None, reading: NodeReading) -> None:
+    def _read_gpu(self, board: Board, line: TimeLine, links: Reading | None, reading: NodeReading) -> None:
         backoff = self._backoffs.setdefault(board.number, Backoff(LOOK_INTERVAL, 300.0))
         gpu = self._gpus.get(board.number)
         if gpu is None:
             if not backoff.due(line.now):
                 return
             gpu = self._gpus[board.number] = Gpu(self._groups, board, self._interval, line.now)
-        got = gpu.read(line, self._is_paused, links_up)
+        got = gpu.read(line, self._is_paused, links)
         backoff.worked()
         self._failures.pop(board.number, None)
         reading.devices += got.devices
@@ -87,6 +88,10 @@ class Node:
         reading.problems += got.problems
         if got.blank and line.now - self._looked >= LOOK_AGAIN:
             self._looked = float("-inf")
+
+    def _links_of(self, board: Board, up: Mapping[int, int]) -> Reading | None:
+        count = up.get(board.number)
+        return None if count is None else Reading(board.entity, "nvlink_links_up", self._links.asked, float(count))
 
     def _look(self, now: float) -> None:
         """GPUs that are gone, or are not what they were, lose their watches; the rest is left alone."""

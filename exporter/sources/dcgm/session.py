@@ -130,10 +130,11 @@ def _connect(bindings: Bindings, address: Address, timeout: float) -> Any:
 
 def _call(bindings: Bindings, function: str, *arguments: object) -> Any:
     """Not ``==`` on their errors: that raises for anything that is none of theirs."""
+    known = getattr(bindings.agent, function, None)
+    if known is None:
+        raise CallFailed(function, Code.FUNCTION_NOT_FOUND, "")
     try:
-        return getattr(bindings.agent, function)(*arguments)
-    except AttributeError as error:
-        raise CallFailed(function, Code.FUNCTION_NOT_FOUND, str(error)) from error
+        return known(*arguments)
     except bindings.structs.DCGMError as error:
         raise CallFailed(function, error.value, str(error)) from error
 

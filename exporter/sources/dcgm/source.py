@@ -49,8 +49,9 @@ class DcgmSource:
             message = f"lost the hostengine at {self._address}: {failure}"
             raise SourceError(message, failure.remedy) from failure
         if node.empty:
+            why = "".join(f"; {problem.what}: {problem.why}" for problem in reading.problems)
             raise SourceError(
-                f"the hostengine at {self._address} lists no GPU",
+                f"the hostengine at {self._address} lists no GPU{why}",
                 "check `nvidia-smi` and `dcgmi discovery -l`; restart the hostengine if the driver came up after it",
             )
         details = {

@@ -25,9 +25,6 @@ class _Track:
     absence: Absence | None = None  # why the last sample has no value
 
 
-_NEVER = _Track()
-
-
 class Tracks:
     """All fields of the entities of one GPU. ``entities``: from DCGM's kind and number to what is meant."""
 
@@ -74,7 +71,7 @@ class Tracks:
         in this read needs neither, nor does one whose next sample is not due yet."""
         readings: list[Reading] = []
         for field in ids:
-            spec, track = SPECS.get(field), self._tracks.get((entity, field), _NEVER)
+            spec, track = SPECS.get(field), self._tracks.get((entity, field)) or _Track()
             if spec is None:
                 continue
             current = track.end is not None and now - track.end <= PATIENCE * interval

@@ -11,6 +11,7 @@ import ctypes
 import itertools
 import struct
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -38,6 +39,7 @@ class Groups:
         self._name = f"honest-gpu-exporter {uuid.uuid4().hex[:12]}"
         self._numbers = itertools.count(1)
         self._fields: dict[tuple[int, ...], Any] = {}
+        self._holders: Counter[tuple[int, ...]] = Counter()
 
     def of_entities(self, kind: int, numbers: Iterable[int]) -> Any:
         """A new group. Raises CallFailed, and leaves nothing behind then."""
@@ -55,15 +57,17 @@ class Groups:
         with contextlib.suppress(CallFailed):
             self.session.call("dcgmGroupDestroy", group)
 
-    def of_fields(self, ids: tuple[int, ...]) -> Any:
-        """The group of these fields, made when it is asked for first. Raises CallFailed."""
+    def hold_fields(self, ids: tuple[int, ...]) -> Any:
+        """The group of these fields, made for the first who needs it, gone with the last. Raises CallFailed."""
         if ids not in self._fields:
             self._fields[ids] = self.session.call("dcgmFieldGroupCreate", list(ids), self._next_name())
+        self._holders[ids] += 1
         return self._fields[ids]
 
-    def drop_fields(self, ids: tuple[int, ...]) -> None:
-        """Only where no watch uses it."""
-        if ids in self._fields:
+    def release_fields(self, ids: tuple[int, ...]) -> None:
+        """What ``hold_fields`` gave."""
+        self._holders[ids] -= 1
+        if self._holders[ids] == 0:
             with contextlib.suppress(CallFailed):
                 self.session.call("dcgmFieldGroupDestroy", self._fields.pop(ids))
 
@@ -81,26 +85,27 @@ class Watch:
         """
         self.ids = tuple(ids)
         self.interval = max(SHORTEST, interval)
-        self._call = groups.session.call
-        self._group = group
-        self._fields = groups.of_fields(self.ids)
+        self._groups, self._group = groups, group
+        self._fields = groups.hold_fields(self.ids)
+        self._since = since
         self._rows: list[Row] = []
         self._size = ctypes.sizeof(groups.session.bindings.structs.c_dcgmFieldValue_v1)
         self._callback = _CALLBACK(self._take)
-        self.start(since)
-
-    def start(self, since: int) -> None:
-        """Again, after a stop. Raises CallFailed."""
-        self._since = since
-        self._call("dcgmWatchFields", self._group, self._fields, round(self.interval * 1e6), _keep(self.interval), 0)
+        interval_us, keep = round(self.interval * 1e6), _keep(self.interval)
+        try:
+            groups.session.call("dcgmWatchFields", group, self._fields, interval_us, keep, 0)
+        except CallFailed:
+            groups.release_fields(self.ids)
+            raise
 
     def stop(self) -> None:
-        """Also where there is nothing to stop any more. Raises CallFailed only for a lost connection."""
+        """Once. Also where somebody else has ended it. Raises CallFailed only for a lost connection."""
         try:
-            self._call("dcgmUnwatchFields", self._group, self._fields)
+            self._groups.session.call("dcgmUnwatchFields", self._group, self._fields)
         except CallFailed as failure:
             if failure.connection_lost:
                 raise
+        self._groups.release_fields(self.ids)
 
     def read(self) -> tuple[list[Row], int]:
         """All rows since the last read, oldest first within a field, and the time at the hostengine in microseconds.
@@ -109,7 +114,9 @@ class Watch:
         """
         rows: list[Row] = []
         self._rows = rows
-        self._since = self._call("dcgmGetValuesSince_v2", self._group, self._fields, self._since, self._callback, None)
+        self._since = self._groups.session.call(
+            "dcgmGetValuesSince_v2", self._group, self._fields, self._since, self._callback, None
+        )
         return rows, self._since - 1
 
     def _take(self, kind: int, entity: int, values: int, count: int, _: object) -> int:
@@ -138,7 +145,6 @@ def watch_most(
     try:
         return Watch(groups, group, ids, interval, since), {}
     except CallFailed as failure:
-        groups.drop_fields(tuple(ids))
         if not failure.about_fields:
             raise
         if len(ids) == 1:
@@ -159,8 +165,6 @@ def _refused_alone(
             if not failure.about_fields:
                 raise
             refused[field] = failure
-        finally:
-            groups.drop_fields((field,))
     return refused
 
 

@@ -49,6 +49,21 @@ def test_a_refused_field_does_not_take_the_others_with_it(drive: Drive, code: Co
     assert driver.report.open_field_groups == 3
 
 
+def test_what_one_gpu_refuses_is_not_taken_from_another(drive: Drive) -> None:
+    """They share the group of fields in the hostengine."""
+    groups = (*A100_GROUPS, MetricGroup(5, 0, (1016,)))
+    lying = (*A100_GROUPS, MetricGroup(5, 0, (1016,), withheld=True))
+    first, second = (a100(number, Module(of, combination=None)) for number, of in enumerate((groups, lying)))
+    driver = drive(node(first, second))
+    driver.read(0.0)
+    watches = driver.report.called("dcgmWatchFields")
+    batch = driver.run(1.0, 5.0)[-1]
+    assert values(batch, board(0))["integer"] == 0.06
+    assert "integer" not in values(batch, board(1))
+    assert values(batch, board(1))["sm"] == 0.98
+    assert driver.report.called("dcgmWatchFields") == watches
+
+
 def test_a_refusal_that_was_none_of_the_fields(drive: Drive) -> None:
     """Each is taken alone: then they are taken together, too."""
     driver = drive(node(a100(), call_faults=(failing("dcgmWatchFields", Code.BADPARAM, limit=1),)))
@@ -122,7 +137,9 @@ def test_paused_and_resumed_by_somebody(drive: Drive) -> None:
     observer = Observer(drive(node(a100(), paused=(Window(10.0, 40.0),))))
     assert observer.state(9.0, board()) is ProfilingState.OK
     assert absences(observer.driver.read(12.0))["sm"] is Absence.PAUSED
-    view = observer.until(20.0)[board()]
+    watches = observer.driver.report.called("dcgmWatchFields")
+    view = observer.until(35.0)[board()]
+    assert observer.driver.report.called("dcgmWatchFields") == watches
     assert view.profiling is ProfilingState.PAUSED
     assert view.absences["sm"] is Absence.PAUSED
     assert view.means["busy"] == 1.0
@@ -205,10 +222,12 @@ def test_somebody_ends_our_watches(drive: Drive) -> None:
     """As an operator can; it is noticed and put right."""
     driver = drive(node(gpu()))
     driver.run(0.0, 5.0)
-    (gpu_,) = driver.source._node._gpus.values()  # type: ignore[union-attr]
-    for plain in gpu_._plain:
+    node_ = driver.source._node
+    assert node_ is not None
+    (watched,) = node_._gpus.values()
+    for plain in watched._plain:
         assert plain.watch is not None
-        plain.watch.stop()
+        node_.session.call("dcgmUnwatchFields", plain.watch._group, plain.watch._fields)
     driver.run(6.0, 20.0)
     assert values(driver.batches[-1])["busy"] == 1.0
     assert values(driver.batches[-1])["sm"] == 0.98
