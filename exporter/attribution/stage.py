@@ -36,6 +36,7 @@ class AttributionStage:
         self._sources = sources
         self._accounting = accounting
         self._owner = owner
+        self.processes: Sequence[tuple[Entity, int]] = ()  # (entity, pid), as last read from the driver
 
     def start(self) -> None:
         for source in self._sources:
@@ -52,6 +53,7 @@ class AttributionStage:
         processes: Sequence[ProcessUse] | None,
     ) -> AttributionView:
         """One window. ``devices``: those present, with their cumulative seconds by part."""
+        self.processes = [(process.entity, process.pid) for process in processes or ()]
         listed = [device for device, _ in devices.values()]
         holdings: dict[Entity, list[Holding]] = {}
         for source in self._sources:

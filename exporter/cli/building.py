@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
-from exporter import strict_yaml
-from exporter.assembly import Assembly
 from exporter.config.errors import ConfigError
 from exporter.config.options import (
-    COLLECTOR_HOST,
-    PEAKS_FILE,
+    DCGM_ADDRESS,
+    DCGM_BINDINGS,
+    SAMPLING_INTERVAL,
     SOURCE,
     SOURCE_GPUS,
     SOURCE_ONCE,
     SOURCE_PATH,
     SOURCE_URL,
     SOURCE_WORKLOAD,
-    STATE_HOLD,
     WAIT_FOR_GPUS,
 )
 from exporter.config.settings import Settings
-from exporter.core.snapshot import Snapshot
-from exporter.hardware.peaks import PeakTable
-from exporter.hardware.peaks import load as load_peaks
-from exporter.hardware.stage import HardwareStage
-from exporter.host.background import HostBackground
-from exporter.host.reader import HostReader
 from exporter.model import Source, SourceError
 from exporter.sources.waiting import WaitingSource
-from exporter.state.stage import StateStage
-from exporter.state.thresholds import Thresholds
-
-DRIVERS = frozenset({"auto", "nvml", "dcgm"})  # sources that read this very node
 
 
 def build_source(settings: Settings) -> Source:
@@ -44,6 +29,8 @@ def build_source(settings: Settings) -> Source:
         return _replay(settings)
     if kind == "dcgm-exporter":
         return _dcgm_exporter(settings)
+    if kind == "dcgm":
+        return _dcgm(settings)
     return WaitingSource("auto", _no_gpu) if settings[WAIT_FOR_GPUS] else _no_gpu()
 
 
@@ -86,25 +73,15 @@ def _dcgm_exporter(settings: Settings) -> Source:
         raise ConfigError(f"{settings.where(SOURCE_URL)}: {error}") from error
 
 
-def build_assembly(settings: Settings, publish: Callable[[Snapshot], None]) -> Assembly:
-    """What is attached to the core's numbers before they are published."""
-    host = None
-    if settings[COLLECTOR_HOST] and settings[SOURCE] in DRIVERS:
-        host = HostBackground(HostReader(), time.monotonic)
-    return Assembly(
-        publish=publish,
-        hardware=HardwareStage(_peaks(settings)),
-        states=StateStage(Thresholds(), settings[STATE_HOLD]),
-        host=host,
-    )
+def _dcgm(settings: Settings) -> Source:
+    from exporter.sources.dcgm.bindings import find_bindings
+    from exporter.sources.dcgm.source import DcgmSource
 
-
-def _peaks(settings: Settings) -> PeakTable:
-    path = settings[PEAKS_FILE]
+    bindings = find_bindings(settings[DCGM_BINDINGS])
     try:
-        return load_peaks(None if path is None else strict_yaml.load(path.read_bytes()))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{settings.where(PEAKS_FILE)}: {path}: {error}") from error
+        return DcgmSource(settings[DCGM_ADDRESS], bindings=bindings, interval=settings[SAMPLING_INTERVAL])
+    except ValueError as error:
+        raise ConfigError(f"{settings.where(DCGM_ADDRESS)}: {error}") from error
 
 
 def _no_gpu() -> Source:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from exporter import logs
 from exporter.cli.arguments import Asked
-from exporter.cli.building import build_assembly, build_source
+from exporter.cli.building import build_source
+from exporter.cli.stages import build_assembly
 from exporter.config.errors import ConfigError
 from exporter.config.loading import Loaded, load
 from exporter.config.options import (

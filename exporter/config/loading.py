@@ -9,6 +9,7 @@ from pathlib import Path
 from exporter.config.errors import ConfigError
 from exporter.config.layers import from_environment, from_file, from_flags
 from exporter.config.options import (
+    DCGM_ADDRESS,
     ENVIRONMENT_PREFIX,
     OPTIONS,
     RECORD_OUT,
@@ -76,7 +77,11 @@ def _check_together(command: Command, settings: Settings) -> None:
     source, interval = settings[SOURCE], settings[SAMPLING_INTERVAL]
     if interval < SHORTEST_INTERVAL:
         raise ConfigError(f"{settings.where(SAMPLING_INTERVAL)}: {interval * 1000:g}ms: expected at least 100ms")
-    needs = {"dcgm-exporter": (SOURCE_URL, "http://127.0.0.1:9400/metrics"), "replay": (SOURCE_PATH, "trace.json.gz")}
+    needs = {
+        "dcgm-exporter": (SOURCE_URL, "http://127.0.0.1:9400/metrics"),
+        "dcgm": (DCGM_ADDRESS, "localhost:5555"),
+        "replay": (SOURCE_PATH, "trace.json.gz"),
+    }
     if source in needs:
         option, example = needs[source]
         if not settings[option]:

@@ -23,7 +23,7 @@ class Command(enum.Enum):
 
 _READING = (Command.SERVE, Command.RECORD)
 _SERVING = (Command.SERVE,)
-SOURCES = ("auto", "dcgm-exporter", "replay", "simulated")
+SOURCES = ("auto", "dcgm", "dcgm-exporter", "replay", "simulated")
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,17 @@ SOURCE_ONCE = Option(
     "replay, simulated: end after one pass and print a summary; the numbers are served until stopped",
     commands=_READING,
 )
+DCGM_ADDRESS = Option[str](
+    "dcgm.address", parsers.text, "", "hostengine: HOST:PORT, unix:PATH, or embedded", "ADDRESS", _READING
+)
+DCGM_BINDINGS = Option[Path | None](
+    "dcgm.bindings",
+    parsers.path,
+    None,
+    "folder of NVIDIA's Python bindings, where DCGM put them elsewhere",
+    "DIR",
+    _READING,
+)
 WAIT_FOR_GPUS = Option(
     "wait-for-gpus", parsers.boolean, False, "auto: without a GPU stay, serve present_gpus 0 and look again"
 )
@@ -121,6 +132,30 @@ COLLECTOR_HOST = Option(
     parsers.boolean,
     True,
     "pressure, RDMA and the CPU time of processes that hold a GPU (drivers' sources only)",
+)
+COLLECTOR_KUBERNETES = Option(
+    "collector.kubernetes", parsers.boolean, False, "which pod holds which GPU, from the kubelet's pod-resources socket"
+)
+COLLECTOR_SLURM = Option(
+    "collector.slurm", parsers.boolean, False, "which job holds which GPU, from the files that prologs write"
+)
+COLLECTOR_PROCESSES = Option(
+    "collector.processes",
+    parsers.boolean,
+    False,
+    "whose the processes on a GPU are, by their control group; needs the host's process ids",
+)
+SLURM_JOBS = Option(
+    "slurm.jobs-folder", parsers.path, Path("/run/honest-gpu-exporter/jobs"), "what our prolog writes", "DIR"
+)
+SLURM_GPUSTAT = Option[Path | None](
+    "slurm.gpustat-folder", parsers.path, None, "what jobstats' prolog writes, such as /run/gpustat", "DIR"
+)
+SLURM_JOB_MAPPING = Option[Path | None](
+    "slurm.job-mapping-folder", parsers.path, None, "dcgm-exporter's job mapping: a file a GPU index", "DIR"
+)
+WORKLOAD_KEEP = Option(
+    "workload.keep", parsers.duration, 300.0, "time for which a workload's counters outlive it", "DURATION"
 )
 METRICS_PROFILE = Option(
     "metrics.profile",
@@ -164,6 +199,8 @@ OPTIONS: tuple[Option[object], ...] = (
     SOURCE_GPUS,
     SOURCE_SPEED,
     SOURCE_ONCE,
+    DCGM_ADDRESS,
+    DCGM_BINDINGS,
     WAIT_FOR_GPUS,
     SAMPLING_INTERVAL,
     LISTEN_ADDRESS,
@@ -172,6 +209,13 @@ OPTIONS: tuple[Option[object], ...] = (
     STATE_HOLD,
     PEAKS_FILE,
     COLLECTOR_HOST,
+    COLLECTOR_KUBERNETES,
+    COLLECTOR_SLURM,
+    COLLECTOR_PROCESSES,
+    SLURM_JOBS,
+    SLURM_GPUSTAT,
+    SLURM_JOB_MAPPING,
+    WORKLOAD_KEEP,
     METRICS_PROFILE,
     METRICS_INCLUDE,
     METRICS_EXCLUDE,
