@@ -1,0 +1,142 @@
+"""Everything of one board and its instances in one read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from exporter.fields import CLAIM, LINKS, PROFILING, TENSOR_PIPES
+from exporter.model import Absence, Device, Entity, Problem, ProcessUse, Reading
+from exporter.sources.nvml import context
+from exporter.sources.nvml.claim import Claim
+from exporter.sources.nvml.context import Context, memory
+from exporter.sources.nvml.gpm import METRICS, WITHOUT_LINKS, Gpm, supported
+from exporter.sources.nvml.library import text
+from exporter.sources.nvml.mig import Instance, Instances
+from exporter.sources.nvml.processes import Processes
+
+_MEASURED = frozenset({*PROFILING, *TENSOR_PIPES})
+
+
+@dataclass(slots=True)
+class BoardReading:
+    """What one read of one board brought."""
+
+    devices: list[Device] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    processes: list[ProcessUse] | None = None
+
+
+class Board:
+    """One board; used by its lane's thread only. NVMLError from ``read``: the board as a whole cannot be read."""
+
+    def __init__(self, nvml: Any, handle: Any, uuid: str, index: int, driver: str, *, gpm: bool) -> None:
+        self._nvml, self._handle, self._index, self._driver = nvml, handle, index, driver
+        self.entity = Entity(uuid)
+        self.model = text(nvml.nvmlDeviceGetName(handle))
+        self.gpm = gpm and supported(nvml, handle)
+        self._wanted = gpm
+        self._facts = self._static()
+        self._claim = Claim(nvml, self.entity)
+        self._context = Context(nvml, self.entity)
+        self._processes = Processes(nvml, uuid)
+        self._instances = Instances(nvml)
+        self._samples: dict[Entity, Gpm] = {}
+
+    def read(self, now: float, wall: float) -> BoardReading:
+        """All readings since the last call."""
+        made = BoardReading()
+        cut = self._instances.enabled(self._handle)
+        instances = list(self._instances.list(self._handle)) if cut else []
+        made.devices.append(self._device(cut))
+        if cut:
+            made.readings += (Reading(self.entity, f, now, None, None, Absence.NOT_SUPPORTED) for f in CLAIM)
+        else:
+            made.readings += self._claim.read(self._handle, now, wall)
+        made.readings += self._context.read(self._handle, now)
+        made.readings += self._measure(self.entity, LINKS if cut else METRICS, now)
+        made.processes = self._processes.read(self._handle)
+        for instance in instances:
+            made.devices.append(self._instance_device(instance))
+            entity = Entity(self.entity.uuid, instance.number)
+            made.readings += self._measure(entity, WITHOUT_LINKS, now)
+            made.readings += memory(self._nvml, instance.handle, entity, now)
+        self._count(made, now, cut)
+        self._drop({Entity(self.entity.uuid, instance.number) for instance in instances} | {self.entity})
+        made.problems += self._missing(made.readings)
+        return made
+
+    def close(self) -> None:
+        """Free what is held."""
+        self._drop(set())
+
+    def _measure(self, entity: Entity, fields: tuple[str, ...], now: float) -> Iterator[Reading]:
+        if not self.gpm:
+            why = Absence.NOT_SUPPORTED if self._wanted else Absence.NOT_CONFIGURED
+            for name in fields:
+                yield Reading(entity, name, now, None, None, why)
+            return
+        samples = self._samples.get(entity)
+        if samples is None or samples.fields != fields:  # new, or MIG was switched
+            if samples is not None:
+                samples.close()
+            samples = self._samples[entity] = Gpm(self._nvml, entity, fields)
+        yield from samples.read(self._handle, now)
+
+    def _count(self, made: BoardReading, now: float, cut: bool) -> None:
+        if made.processes is None:
+            return
+        for device in made.devices:
+            if device.entity.gpu_instance is None and cut:
+                continue
+            held = {process.pid for process in made.processes if process.entity == device.entity}
+            made.readings.append(Reading(device.entity, "processes", now, float(len(held))))
+
+    def _missing(self, readings: list[Reading]) -> Iterator[Problem]:
+        refused = any(r.field in _MEASURED and r.absence is Absence.NOT_PERMITTED for r in readings)
+        if refused:
+            yield Problem(
+                "no profiling data",
+                "the driver refuses GPM to this user",
+                "load the driver with NVreg_RestrictProfilingToAdminUsers=0, or give the exporter CAP_SYS_ADMIN",
+                self.entity,
+            )
+        elif self._wanted and not self.gpm:
+            yield Problem(
+                "no profiling data from the driver",
+                f"{self.model} has no GPM: that begins with Hopper, and with driver 525",
+                "run a DCGM hostengine and give its address with --dcgm.address",
+                self.entity,
+            )
+
+    def _device(self, cut: bool) -> Device:
+        measured = frozenset(LINKS) if cut else frozenset(METRICS)
+        fields = context.FIELDS | measured | ({"xid"} if cut else {*CLAIM, "processes", "xid"})
+        return replace(self._facts, fields=frozenset(fields), mig_enabled=cut)
+
+    def _instance_device(self, instance: Instance) -> Device:
+        return replace(
+            self._facts,
+            entity=Entity(self.entity.uuid, instance.number),
+            fields=frozenset({*WITHOUT_LINKS, *context.MEMORY, "processes"}),
+            mig_profile=instance.profile,
+            mig_uuid=instance.uuid,
+        )
+
+    def _static(self) -> Device:
+        nvml, handle = self._nvml, self._handle
+        pci = self._text(lambda: nvml.nvmlDeviceGetPciInfo(handle).busId)
+        minor = self._text(lambda: nvml.nvmlDeviceGetMinorNumber(handle))
+        return Device(self.entity, str(self._index), frozenset(), self.model, pci, self._driver, minor)
+
+    def _text(self, ask: Callable[[], object]) -> str:
+        try:
+            return text(ask())
+        except self._nvml.NVMLError:
+            return ""
+
+    def _drop(self, keep: set[Entity]) -> None:
+        for entity in [entity for entity in self._samples if entity not in keep]:
+            self._samples.pop(entity).close()

@@ -1,0 +1,65 @@
+"""The driver's library through `pynvml`: opened, closed, and its errors in our words."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from exporter.model import Absence, SourceError
+
+# nvml.h nvmlReturn_t
+NOT_SUPPORTED, NO_PERMISSION, NOT_FOUND, NO_DATA, NOT_READY = 3, 4, 6, 21, 27
+DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, MISMATCH = 9, 12, 13, 18
+GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND, UNINITIALIZED = 15, 16, 28, 1
+LOST = frozenset({GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND})
+
+_ABSENCES = {
+    NOT_SUPPORTED: Absence.NOT_SUPPORTED,
+    FUNCTION_NOT_FOUND: Absence.NOT_SUPPORTED,  # the driver is older than the function
+    NO_PERMISSION: Absence.NOT_PERMITTED,
+    NOT_FOUND: Absence.NOT_FOUND,
+    NO_DATA: Absence.NO_DATA,
+    NOT_READY: Absence.NO_DATA,
+}
+_OPENING = {
+    LIBRARY_NOT_FOUND: (
+        "the NVIDIA driver's library libnvidia-ml.so.1 is not here",
+        "install the driver, or run the container with the NVIDIA runtime (NVIDIA_VISIBLE_DEVICES=all)",
+    ),
+    DRIVER_NOT_LOADED: (
+        "the NVIDIA driver is not loaded",
+        "modprobe nvidia; dmesg | grep -i nvrm says why it does not load",
+    ),
+    NO_PERMISSION: ("no permission to open the NVIDIA driver", "check the access rights of /dev/nvidiactl"),
+    MISMATCH: (
+        "the driver's library and its kernel module are of different versions",
+        "reboot, or unload and load the module: the driver was updated under the running kernel",
+    ),
+}
+
+
+def load() -> ModuleType:
+    """`pynvml` (nvidia-ml-py), imported when it is needed: it costs 18 MiB."""
+    import pynvml
+
+    module: ModuleType = pynvml
+    return module
+
+
+def open_library(nvml: Any) -> None:
+    """Initialize. SourceError says what is missing and what fixes it."""
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        text, remedy = _OPENING.get(error.value, (f"the NVIDIA driver cannot be opened: {error}", "nvidia-smi"))
+        raise SourceError(text, remedy) from error
+
+
+def absence(error: Any) -> Absence:
+    """Why a value is absent, from an NVMLError."""
+    return _ABSENCES.get(error.value, Absence.ERROR)
+
+
+def text(value: object) -> str:
+    """Older bindings give bytes."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

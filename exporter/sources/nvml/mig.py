@@ -1,0 +1,59 @@
+"""MIG: which instances a board has, asked anew at each read. No handle outlives it, so that they can be destroyed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from exporter.sources.nvml.library import text
+
+_PROFILE = re.compile(r"(\d+c\.)?(\d+g\.\d+gb\S*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One GPU instance with a MIG device in it."""
+
+    number: int
+    uuid: str
+    profile: str
+    handle: Any
+
+
+class Instances:
+    """Of one board; remembers what does not change of each MIG device."""
+
+    def __init__(self, nvml: Any) -> None:
+        self._nvml = nvml
+        self._known: dict[str, tuple[int, str]] = {}  # MIG UUID -> (GPU instance, profile)
+
+    def enabled(self, handle: Any) -> bool:
+        """Whether MIG is on now."""
+        try:
+            return bool(self._nvml.nvmlDeviceGetMigMode(handle)[0])
+        except self._nvml.NVMLError:
+            return False
+
+    def list(self, handle: Any) -> Iterator[Instance]:
+        """Each GPU instance once, also when several compute instances share it."""
+        nvml, seen = self._nvml, set[int]()
+        known: dict[str, tuple[int, str]] = {}
+        for position in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+            try:
+                mig = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, position)
+                uuid = text(nvml.nvmlDeviceGetUUID(mig))
+                facts = self._known.get(uuid) or self._facts(mig)
+            except nvml.NVMLError:
+                continue  # no device at this position, or it has just been destroyed
+            known[uuid] = facts
+            if facts[0] not in seen:
+                seen.add(facts[0])
+                yield Instance(facts[0], uuid, facts[1], mig)
+        self._known = known
+
+    def _facts(self, mig: Any) -> tuple[int, str]:
+        number = int(self._nvml.nvmlDeviceGetGpuInstanceId(mig))
+        match = _PROFILE.search(text(self._nvml.nvmlDeviceGetName(mig)))
+        return number, match[2] if match else ""
