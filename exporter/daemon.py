@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from exporter.clock import ScaledClock, SystemClock, VirtualClock
 from exporter.core.pipeline import Pipeline
@@ -28,7 +28,7 @@ class Sampling:
 
     def __init__(
         self,
-        source: Source,
+        sources: Sequence[Source],
         publish: Callable[[Snapshot], None],
         *,
         interval: float,
@@ -42,9 +42,10 @@ class Sampling:
             self._clock = VirtualClock(timestamp=SystemClock().timestamp())
         else:
             self._clock = SystemClock() if speed == 1.0 else ScaledClock(speed)
-        worker: Worker = InlineWorker(source) if speed is None else ThreadWorker(source)
+        worker: Callable[[Source], Worker] = InlineWorker if speed is None else ThreadWorker
         pipeline = Pipeline(self._clock, interval)
-        self._sampler = Sampler([worker], pipeline, self._clock, publish, interval=interval, record=record)
+        workers = [worker(source) for source in sources]
+        self._sampler = Sampler(workers, pipeline, self._clock, publish, interval=interval, record=record)
 
     def run(self, stop: threading.Event) -> None:
         """Until told to stop or the source has ended."""

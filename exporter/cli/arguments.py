@@ -18,6 +18,8 @@ WRONG_USE = 2  # exit status (DESIGN 8)
 _ABOUT = {
     Command.SERVE: "Read GPUs and serve what the driver claims next to what the silicon did, for Prometheus.",
     Command.RECORD: "Read GPUs and write every sample to a file, which --source=replay plays.",
+    Command.DOCTOR: "Say what works here, what does not, why, and what to do. Status 1: no honest numbers.",
+    Command.PROFILING: "Pause or resume DCGM's profiling, for Nsight and others who need the GPU's counters.",
 }
 _EPILOG = (
     "Every option is also HONEST_GPU_<OPTION> in the environment (dots and dashes as underscores) and a key of the "
@@ -45,6 +47,10 @@ def parse(argv: Sequence[str]) -> Asked:
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {VERSION}")
     parser.add_argument("--config", metavar="FILE", help="YAML file with the options below")
     parser.add_argument("--check-config", action="store_true", help="check the configuration and leave")
+    if command is Command.DOCTOR:
+        parser.add_argument("--json", action="store_true", help="for machines")
+    elif command is Command.PROFILING:
+        parser.add_argument("action", choices=("pause", "resume"))
     add_flags(parser, command)
     known, unknown = parser.parse_known_args(rest)
     if unknown:

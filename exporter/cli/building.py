@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from exporter.config.errors import ConfigError
 from exporter.config.options import (
     DCGM_ADDRESS,
@@ -17,21 +19,22 @@ from exporter.config.options import (
 )
 from exporter.config.settings import Settings
 from exporter.model import Source, SourceError
-from exporter.sources.waiting import WaitingSource
+
+log = logging.getLogger(__name__)
 
 
-def build_source(settings: Settings) -> Source:
-    """The source that the settings name. ConfigError for a wrong setting, SourceError when it cannot do its job."""
+def build_sources(settings: Settings) -> list[Source]:
+    """The sources that the settings ask for. ConfigError for a wrong setting, SourceError when they cannot work."""
     kind = settings[SOURCE]
     if kind == "simulated":
-        return _simulated(settings)
+        return [_simulated(settings)]
     if kind == "replay":
-        return _replay(settings)
+        return [_replay(settings)]
     if kind == "dcgm-exporter":
-        return _dcgm_exporter(settings)
-    if kind == "dcgm":
-        return _dcgm(settings)
-    return WaitingSource("auto", _no_gpu) if settings[WAIT_FOR_GPUS] else _no_gpu()
+        return [_dcgm_exporter(settings)]
+    if kind == "dcgm" or settings[DCGM_ADDRESS]:
+        return [_dcgm(settings, settings[DCGM_ADDRESS]), *_holders()]
+    return _drivers(settings)
 
 
 def check_source(settings: Settings) -> None:
@@ -40,7 +43,8 @@ def check_source(settings: Settings) -> None:
     if kind == "replay" and path is not None and not path.exists():
         raise ConfigError(f"{settings.where(SOURCE_PATH)}: {path}: no such file or folder")
     if kind in ("simulated", "dcgm-exporter"):
-        build_source(settings).close()
+        for source in build_sources(settings):
+            source.close()
 
 
 def _simulated(settings: Settings) -> Source:
@@ -73,19 +77,59 @@ def _dcgm_exporter(settings: Settings) -> Source:
         raise ConfigError(f"{settings.where(SOURCE_URL)}: {error}") from error
 
 
-def _dcgm(settings: Settings) -> Source:
+def _dcgm(settings: Settings, address: str) -> Source:
     from exporter.sources.dcgm.bindings import find_bindings
     from exporter.sources.dcgm.source import DcgmSource
 
     bindings = find_bindings(settings[DCGM_BINDINGS])
     try:
-        return DcgmSource(settings[DCGM_ADDRESS], bindings=bindings, interval=settings[SAMPLING_INTERVAL])
+        return DcgmSource(address, bindings=bindings, interval=settings[SAMPLING_INTERVAL])
     except ValueError as error:
         raise ConfigError(f"{settings.where(DCGM_ADDRESS)}: {error}") from error
 
 
-def _no_gpu() -> Source:
-    raise SourceError(
-        "no NVIDIA GPU can be read here: looked for the driver's library libnvidia-ml.so.1",
-        "install the NVIDIA driver and check `nvidia-smi`, or try --source=simulated",
-    )
+def _embedded(settings: Settings) -> Source:
+    """SourceError when DCGM's library or its bindings are not installed."""
+    from exporter.sources.dcgm.library import require
+
+    require()
+    return _dcgm(settings, "embedded")
+
+
+def _holders() -> list[Source]:
+    """DCGM does not tell who holds a GPU: the driver does, where it is on this node."""
+    from exporter.sources.nvml.probe import probe
+    from exporter.sources.nvml.source import NvmlSource
+
+    try:
+        probe()
+    except SourceError as error:
+        log.info("processes on the GPUs are not known here: %s", error)
+        return []
+    return [NvmlSource(processes_only=True)]
+
+
+def _drivers(settings: Settings) -> list[Source]:
+    """The driver, from Hopper on all that is needed; for older GPUs an embedded DCGM where it is installed."""
+    from exporter.sources.nvml.probe import probe
+    from exporter.sources.nvml.source import NvmlSource
+
+    try:
+        found = probe()
+    except SourceError as error:
+        if settings[WAIT_FOR_GPUS]:
+            log.warning("%s; waiting for GPUs", error)
+            return [NvmlSource()]
+        raise SourceError(str(error), f"{error.remedy}; without a GPU try --source=simulated") from error
+    unmeasured = [gpu for gpu in found.gpus if not gpu.gpm]
+    if settings[SOURCE] == "auto" and unmeasured:
+        try:
+            embedded = _embedded(settings)
+        except SourceError as error:
+            for gpu in unmeasured:
+                log.warning("GPU %d (%s): the claim only, no measurement. %s", gpu.index, gpu.model, error)
+            log.warning("run a DCGM hostengine and give its address: --dcgm.address localhost:5555")
+        else:
+            log.info("embedded DCGM measures: %d of %d GPUs have no GPM", len(unmeasured), len(found.gpus))
+            return [embedded, NvmlSource(processes_only=True)]
+    return [NvmlSource()]

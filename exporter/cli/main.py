@@ -41,6 +41,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(asked: Asked, loaded: Loaded) -> int:
     # imported where they are needed: --version and a wrong flag should not wait for the web server
+    if asked.command is Command.DOCTOR:
+        from exporter.cli.doctor import doctor
+
+        return doctor(loaded.settings, as_json=bool(asked.flags["json"]))
+    if asked.command is Command.PROFILING:
+        from exporter.cli.profiling import profiling
+
+        return profiling(loaded.settings, str(asked.flags["action"]))
     from exporter.cli.building import check_source
     from exporter.cli.serve import check_serving, serve
 

@@ -6,7 +6,7 @@ import logging
 import signal
 import threading
 
-from exporter.cli.building import build_source
+from exporter.cli.building import build_sources
 from exporter.config.errors import ConfigError
 from exporter.config.options import RECORD_DURATION, RECORD_OUT, SAMPLING_INTERVAL, SOURCE_SPEED
 from exporter.config.settings import Settings
@@ -22,7 +22,7 @@ def record(settings: Settings) -> int:
     """Until the duration is over, the input ends, or a signal; the exit status. Raises ConfigError or SourceError."""
     path, duration = settings[RECORD_OUT], settings[RECORD_DURATION]
     assert path is not None  # checked with the settings
-    source = build_source(settings)
+    sources = build_sources(settings)
     try:
         recorder = Recorder(path)
     except OSError as error:
@@ -39,7 +39,7 @@ def record(settings: Settings) -> int:
             stop.set()
 
     sampling = Sampling(
-        source,
+        sources,
         lambda _: None,
         interval=settings[SAMPLING_INTERVAL],
         speed=settings[SOURCE_SPEED],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from exporter import logs
 from exporter.cli.arguments import Asked
-from exporter.cli.building import build_source
+from exporter.cli.building import build_sources
 from exporter.cli.stages import build_assembly
 from exporter.config.errors import ConfigError
 from exporter.config.loading import Loaded, load
@@ -75,10 +75,10 @@ class _Serving:
         self._web_problem = False
         self._security = _security(settings, self._web_reloaded)
         self._published = Published(self._collect)
-        source = build_source(settings)
+        sources = build_sources(settings)
         self._assembly = build_assembly(settings, self._published.publish)
         self._sampling = Sampling(
-            source, self._assembly, interval=settings[SAMPLING_INTERVAL], speed=settings[SOURCE_SPEED]
+            sources, self._assembly, interval=settings[SAMPLING_INTERVAL], speed=settings[SOURCE_SPEED]
         )
         application = Routes(endpoints(self._published, settings[TELEMETRY_PATH]))
         self._web = WebServer(settings[LISTEN_ADDRESS], application, security=self._security)

@@ -19,11 +19,14 @@ class Command(enum.Enum):
 
     SERVE = "serve"
     RECORD = "record"
+    DOCTOR = "doctor"
+    PROFILING = "profiling"
 
 
 _READING = (Command.SERVE, Command.RECORD)
 _SERVING = (Command.SERVE,)
-SOURCES = ("auto", "dcgm", "dcgm-exporter", "replay", "simulated")
+_LOOKING = (Command.SERVE, Command.RECORD, Command.DOCTOR, Command.PROFILING)
+SOURCES = ("auto", "nvml", "dcgm", "dcgm-exporter", "replay", "simulated")
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ SOURCE_ONCE = Option(
     commands=_READING,
 )
 DCGM_ADDRESS = Option[str](
-    "dcgm.address", parsers.text, "", "hostengine: HOST:PORT, unix:PATH, or embedded", "ADDRESS", _READING
+    "dcgm.address", parsers.text, "", "hostengine: HOST:PORT, unix:PATH, or embedded", "ADDRESS", _LOOKING
 )
 DCGM_BINDINGS = Option[Path | None](
     "dcgm.bindings",
@@ -102,13 +105,13 @@ DCGM_BINDINGS = Option[Path | None](
     None,
     "folder of NVIDIA's Python bindings, where DCGM put them elsewhere",
     "DIR",
-    _READING,
+    _LOOKING,
 )
 WAIT_FOR_GPUS = Option(
     "wait-for-gpus", parsers.boolean, False, "auto: without a GPU stay, serve present_gpus 0 and look again"
 )
 SAMPLING_INTERVAL = Option(
-    "sampling.interval", parsers.duration, 1.0, "time between reads, at least 100ms", "DURATION", _READING
+    "sampling.interval", parsers.duration, 1.0, "time between reads, at least 100ms", "DURATION", _LOOKING
 )
 LISTEN_ADDRESS = Repeated[str](
     "web.listen-address", _each(parsers.text), (":9836",), "where to listen (repeatable): :PORT, HOST:PORT", "ADDRESS"
@@ -176,9 +179,9 @@ LOG_LEVEL = Option(
     "info",
     "least severity that is logged",
     "debug|info|warning|error",
-    _READING,
+    _LOOKING,
 )
-LOG_FORMAT = Option("log.format", parsers.one_of("text", "json"), "text", "one line an event", "text|json", _READING)
+LOG_FORMAT = Option("log.format", parsers.one_of("text", "json"), "text", "one line an event", "text|json", _LOOKING)
 RECORD_OUT = Option[Path | None](
     "out", parsers.path, None, "record: file to write, JSON lines compressed with gzip", "FILE", (Command.RECORD,)
 )
@@ -189,6 +192,9 @@ RECORD_DURATION = Option[float | None](
     "record: end after this time; else at the end of the input, or when stopped",
     "DURATION",
     (Command.RECORD,),
+)
+PROFILING_FOR = Option[float | None](
+    "for", parsers.duration, None, "pause: resume after this time", "DURATION", (Command.PROFILING,)
 )
 
 OPTIONS: tuple[Option[object], ...] = (
@@ -223,6 +229,7 @@ OPTIONS: tuple[Option[object], ...] = (
     LOG_FORMAT,
     RECORD_OUT,
     RECORD_DURATION,
+    PROFILING_FOR,
 )
 
 

@@ -80,7 +80,7 @@ def test_waiting_for_gpus_serves_zero_present(tmp_path: Path) -> None:
     with daemon(tmp_path, "--wait-for-gpus") as running:
         running.ready()
         assert running.value("honest_gpu_present_gpus") == 0
-        assert running.value("honest_gpu_up", source="auto") == 0
+        assert running.value("honest_gpu_up", source="nvml") == 0
         assert fetch(f"{running.url}/-/healthy").startswith("Healthy")
 
 

@@ -32,12 +32,14 @@ class BoardReading:
 class Board:
     """One board; used by its lane's thread only. NVMLError from ``read``: the board as a whole cannot be read."""
 
-    def __init__(self, nvml: Any, handle: Any, uuid: str, index: int, driver: str, *, gpm: bool) -> None:
+    def __init__(
+        self, nvml: Any, handle: Any, uuid: str, index: int, driver: str, *, gpm: bool, processes_only: bool = False
+    ) -> None:
         self._nvml, self._handle, self._index, self._driver = nvml, handle, index, driver
         self.entity = Entity(uuid)
         self.model = text(nvml.nvmlDeviceGetName(handle))
         self.gpm = gpm and supported(nvml, handle)
-        self._wanted = gpm
+        self._wanted, self._processes_only = gpm, processes_only
         self._facts = self._static()
         self._claim = Claim(nvml, self.entity)
         self._context = Context(nvml, self.entity)
@@ -50,6 +52,8 @@ class Board:
         made = BoardReading()
         cut = self._instances.enabled(self._handle)
         instances = list(self._instances.list(self._handle)) if cut else []
+        if self._processes_only:
+            return self._holders(made, now, cut, instances)
         made.devices.append(self._device(cut))
         if cut:
             made.readings += (Reading(self.entity, f, now, None, None, Absence.NOT_SUPPORTED) for f in CLAIM)
@@ -71,6 +75,15 @@ class Board:
     def close(self) -> None:
         """Free what is held."""
         self._drop(set())
+
+    def _holders(self, made: BoardReading, now: float, cut: bool, instances: list[Instance]) -> BoardReading:
+        """Who holds the board and its instances, and nothing else: another source reads the rest."""
+        fields = frozenset({"processes"})
+        made.devices.append(replace(self._device(cut), fields=frozenset() if cut else fields))
+        made.devices += (replace(self._instance_device(instance), fields=fields) for instance in instances)
+        made.processes = self._processes.read(self._handle)
+        self._count(made, now, cut)
+        return made
 
     def _measure(self, entity: Entity, fields: tuple[str, ...], now: float) -> Iterator[Reading]:
         if not self.gpm:

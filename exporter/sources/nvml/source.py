@@ -38,14 +38,17 @@ class NvmlSource:
         self,
         *,
         gpm: bool = True,
+        processes_only: bool = False,
         nvml: Any = None,
         wall: Callable[[], float] = time.time,
         deadline: float = DEADLINE,
         only: Callable[[str], bool] = lambda uuid: True,
     ) -> None:
-        """``gpm`` False: the claim and the context only. ``only``: which boards, by UUID. Opens at the first read."""
+        """``gpm`` False: the claim and the context only. ``processes_only``: who holds GPUs, beside another source that
+        reads the rest. ``only``: which boards, by UUID. Opens at the first read."""
         self._nvml = nvml
-        self._gpm, self._wall, self._deadline, self._only = gpm, wall, deadline, only
+        self._gpm, self._processes_only = gpm and not processes_only, processes_only
+        self._wall, self._deadline, self._only = wall, deadline, only
         self._open = False
         self._slots: dict[str, _Slot] = {}
         self._seen: dict[int, str] = {}  # index -> UUID, for messages about boards that do not say theirs any more
@@ -94,10 +97,10 @@ class NvmlSource:
                     continue
                 self._seen[index] = uuid
                 if uuid not in self._slots:
-                    board = Board(nvml, handle, uuid, index, driver, gpm=self._gpm)
+                    board = Board(nvml, handle, uuid, index, driver, gpm=self._gpm, processes_only=self._processes_only)
                     self._slots[uuid] = _Slot(board, handle, Lane(f"nvml-{index}"))
                     log.info("GPU %d is %s (%s), GPM %s", index, board.model, uuid, "yes" if board.gpm else "no")
-                if self._xids is not None:
+                if self._xids is not None and not self._processes_only:
                     self._xids.watch(handle, uuid)
                 listed.add(uuid)
             except nvml.NVMLError as error:
