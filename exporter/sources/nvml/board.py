@@ -33,9 +33,9 @@ class Board:
     """One board; used by its lane's thread only. NVMLError from ``read``: the board as a whole cannot be read."""
 
     def __init__(
-        self, nvml: Any, handle: Any, uuid: str, index: int, driver: str, *, gpm: bool, processes_only: bool = False
+        self, nvml: Any, handle: Any, uuid: str, index: int, *, gpm: bool, processes_only: bool = False
     ) -> None:
-        self._nvml, self._handle, self._index, self._driver = nvml, handle, index, driver
+        self._nvml, self._handle, self._index = nvml, handle, index
         self.entity = Entity(uuid)
         self.model = text(nvml.nvmlDeviceGetName(handle))
         self.gpm = gpm and supported(nvml, handle)
@@ -61,7 +61,7 @@ class Board:
             made.readings += self._claim.read(self._handle, now, wall)
         made.readings += self._context.read(self._handle, now)
         made.readings += self._measure(self.entity, LINKS if cut else METRICS, now)
-        made.processes = self._processes.read(self._handle)
+        made.processes = self._processes.read(self._handle, now)
         for instance in instances:
             made.devices.append(self._instance_device(instance))
             entity = Entity(self.entity.uuid, instance.number)
@@ -81,7 +81,7 @@ class Board:
         fields = frozenset({"processes"})
         made.devices.append(replace(self._device(cut), fields=frozenset() if cut else fields))
         made.devices += (replace(self._instance_device(instance), fields=fields) for instance in instances)
-        made.processes = self._processes.read(self._handle)
+        made.processes = self._processes.read(self._handle, now)
         self._count(made, now, cut)
         return made
 
@@ -108,7 +108,7 @@ class Board:
             made.readings.append(Reading(device.entity, "processes", now, float(len(held))))
 
     def _missing(self, readings: list[Reading]) -> Iterator[Problem]:
-        refused = any(r.field in _MEASURED and r.absence is Absence.NOT_PERMITTED for r in readings)
+        refused = any(r.absence is Absence.NOT_PERMITTED and r.field in _MEASURED for r in readings)
         if refused:
             yield Problem(
                 "no profiling data",
@@ -142,7 +142,8 @@ class Board:
         nvml, handle = self._nvml, self._handle
         pci = self._text(lambda: nvml.nvmlDeviceGetPciInfo(handle).busId)
         minor = self._text(lambda: nvml.nvmlDeviceGetMinorNumber(handle))
-        return Device(self.entity, str(self._index), frozenset(), self.model, pci, self._driver, minor)
+        driver = self._text(nvml.nvmlSystemGetDriverVersion)
+        return Device(self.entity, str(self._index), frozenset(), self.model, pci, driver, minor)
 
     def _text(self, ask: Callable[[], object]) -> str:
         try:

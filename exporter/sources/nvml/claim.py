@@ -43,7 +43,9 @@ class Claim:
         for field, kind in _BUFFERS:
             seen = self._seen.get(field, 0)
             value_type, samples = self._nvml.nvmlDeviceGetSamples(handle, kind, seen)
-            fresh = sorted((s.timeStamp, _number(s.sampleValue, value_type)) for s in samples if s.timeStamp > seen)
+            stamp_of, value_of = type(samples[0]).timeStamp.__get__, type(samples[0]).sampleValue.__get__
+            stamped = [(stamp_of(sample), sample) for sample in samples]  # plain C fields: see gpm.py
+            fresh = sorted((stamp, _number(value_of(s), value_type)) for stamp, s in stamped if stamp > seen)
             if not fresh:
                 continue
             self._seen[field] = fresh[-1][0]
@@ -78,5 +80,7 @@ class Claim:
 
 def _number(value: Any, kind: int) -> float:
     """nvml.h nvmlValueType_t: 0 double, 1 unsigned int, 2 unsigned long, 3 unsigned long long, 4 signed long long."""
-    names = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal"}
-    return float(getattr(value, names.get(kind, "uiVal")))
+    return float(getattr(value, _TYPES.get(kind, "uiVal")))
+
+
+_TYPES = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal"}

@@ -38,6 +38,14 @@ class Gpm:
         self._last: tuple[float, Any] | None = None  # (time, sample)
         self._spare: Any = None
         self._samples = 0  # in a row: the first interval of an entity is not to be trusted
+        self._request = nvml.c_nvmlGpmMetricsGet_t()
+        self._request.version = nvml.NVML_GPM_METRICS_GET_VERSION
+        self._request.numMetrics = len(fields)
+        metrics = self._request.metrics
+        self._metrics = [metrics[position] for position in range(len(fields))]
+        for metric, field in zip(self._metrics, fields, strict=True):
+            metric.metricId = FIELDS[field].gpm
+        self._scales = [MIB if FIELDS[field].kind is Kind.RATE else 0.01 for field in fields]
 
     def read(self, handle: Any, now: float) -> Iterator[Reading]:
         """Means since the last read; nothing before the second interval."""
@@ -70,28 +78,24 @@ class Gpm:
         return sample
 
     def _between(self, older: Any, newer: Any, start: float, end: float) -> Iterator[Reading]:
-        nvml = self._nvml
-        request = nvml.c_nvmlGpmMetricsGet_t()
-        request.version = nvml.NVML_GPM_METRICS_GET_VERSION
-        request.numMetrics = len(self.fields)
+        nvml, request = self._nvml, self._request
         request.sample1, request.sample2 = older, newer
-        for position, field in enumerate(self.fields):
-            request.metrics[position].metricId = FIELDS[field].gpm
         try:
             nvml.nvmlGpmMetricsGet(request)
         except nvml.NVMLError as error:
             for field in self.fields:
                 yield Reading(self._entity, field, end, None, start, absence(error))
             return
-        for position, field in enumerate(self.fields):
-            metric = request.metrics[position]
-            if metric.nvmlReturn != 0:
-                yield Reading(self._entity, field, end, None, start, absence(nvml.NVMLError(metric.nvmlReturn)))
-            elif math.isnan(metric.value):
+        # the binding's structs compute each attribute in Python: its plain C fields are read ten times as fast
+        code_of, value_of = nvml.c_nvmlGpmMetric_t.nvmlReturn.__get__, nvml.c_nvmlGpmMetric_t.value.__get__
+        for field, metric, scale in zip(self.fields, self._metrics, self._scales, strict=True):
+            code, value = code_of(metric), value_of(metric)
+            if code != 0:
+                yield Reading(self._entity, field, end, None, start, absence(nvml.NVMLError(code)))
+            elif math.isnan(value):
                 yield Reading(self._entity, field, end, None, start, Absence.BLANK)
             else:
-                scale = MIB if FIELDS[field].kind is Kind.RATE else 0.01
-                yield Reading(self._entity, field, end, metric.value * scale, start)
+                yield Reading(self._entity, field, end, value * scale, start)
 
     def _forget(self) -> None:
         for sample in (self._last[1] if self._last else None, self._spare):

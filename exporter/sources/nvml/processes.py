@@ -17,6 +17,7 @@ _KINDS = (
     "nvmlDeviceGetMPSComputeRunningProcesses",
 )
 NO_INSTANCE = 0xFFFFFFFF
+PACE = 0.9  # seconds
 
 
 class Processes:
@@ -24,10 +25,17 @@ class Processes:
 
     def __init__(self, nvml: Any, uuid: str) -> None:
         self._nvml, self._uuid = nvml, uuid
+        self._at = float("-inf")
+        self._last: list[ProcessUse] | None = None
         self._seen = 0  # microseconds since 1970: newest sample of the last read
 
-    def read(self, handle: Any) -> list[ProcessUse] | None:
-        """None when the driver does not tell."""
+    def read(self, handle: Any, now: float) -> list[ProcessUse] | None:
+        """None when the driver does not tell. Asked once a second at most; in between the last answer stands."""
+        if now - self._at >= PACE:
+            self._at, self._last = now, self._ask(handle)
+        return self._last
+
+    def _ask(self, handle: Any) -> list[ProcessUse] | None:
         found: dict[tuple[int, int | None], float | None] = {}
         told = False
         for kind in _KINDS:

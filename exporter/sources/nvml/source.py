@@ -87,7 +87,6 @@ class NvmlSource:
     def _find(self, now: float) -> list[Problem]:
         """Bring the slots in line with what the driver lists now."""
         nvml, listed, problems = self._nvml, set[str](), list[Problem]()
-        driver = text(nvml.nvmlSystemGetDriverVersion())
         for index in range(nvml.nvmlDeviceGetCount()):
             uuid = self._seen.get(index, "")
             try:
