@@ -96,7 +96,7 @@ class NvmlSource:
                     continue
                 self._seen[index] = uuid
                 if uuid not in self._slots:
-                    board = Board(nvml, handle, uuid, index, driver, gpm=self._gpm, processes_only=self._processes_only)
+                    board = Board(nvml, handle, uuid, index, gpm=self._gpm, processes_only=self._processes_only)
                     self._slots[uuid] = _Slot(board, handle, Lane(f"nvml-{index}"))
                     log.info("GPU %d is %s (%s), GPM %s", index, board.model, uuid, "yes" if board.gpm else "no")
                 if self._xids is not None and not self._processes_only:
