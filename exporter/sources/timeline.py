@@ -158,7 +158,10 @@ def build(
     if no_occupancy:
         del sums["sm_occupancy"]
     length = last if duration is None else duration
-    functions = {channel: total.function(length, _cap(channel)) for channel, total in sums.items()}
+    functions = {}
+    while sums:  # each is freed when its function is there: there may be millions of kernels
+        channel, total = sums.popitem()
+        functions[channel] = total.function(length, _cap(channel))
     return Timeline(length, functions | dict(levels), unknown.function(length, 1.0) if unknown else None)
 
 
@@ -184,8 +187,7 @@ class _Sum:
             self._values.append(value)
 
     def function(self, duration: float, cap: float) -> StepFunction:
-        opening = sorted(range(len(self._starts)), key=self._starts.__getitem__)
-        closing = sorted(range(len(self._ends)), key=self._ends.__getitem__)
+        opening, closing = _order(self._starts), _order(self._ends)
         times, values = array("d", [0.0]), array("d", [0.0])
         level, active, i, j = 0.0, 0, 0, 0
         while j < len(closing):
@@ -203,3 +205,8 @@ class _Sum:
                 times.append(time)
                 values.append(value)
         return StepFunction(times, values, duration)
+
+
+def _order(times: array[float]) -> array[int]:
+    """The indices of ``times``, earliest first."""
+    return array("q", sorted(range(len(times)), key=times.__getitem__))

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 CHUNK = 1 << 18  # characters read at once
-LONGEST = 1 << 26  # characters that one element or one top-level value may have
+LONGEST = 1 << 21  # characters that one element or one top-level value may have; an event of a real trace has thousands
+NEAR_THE_END = 16  # an error this close to what was read may be a cut literal, number or escape, all shorter than this
 
 
 class JsonStreamError(ValueError):
@@ -23,15 +24,15 @@ class JsonStream:
         self._buffer, self._at, self._ended = "", 0, False
         self.keys: set[str] = set()  # of the top level, as far as it was read
 
-    def members(self, streamed: str) -> Iterator[tuple[str, Any]]:
-        """(key, value) of the top-level object; the elements of array ``streamed`` come one by one, as (key, element).
+    def members(self, bare: str) -> Iterator[tuple[str, Any]]:
+        """(key, value) of the top-level object. The elements of an array come one by one, as (key, element).
 
-        A document that is an array itself is taken for that array.
+        A document that is an array itself is taken for the array of key ``bare``.
         """
         if self._peek() == "[":
-            self.keys.add(streamed)
+            self.keys.add(bare)
             for element in self._elements():
-                yield streamed, element
+                yield bare, element
             return
         self._expect("{")
         if self._accept("}"):
@@ -40,9 +41,9 @@ class JsonStream:
             key = self._value()
             self._expect(":")
             self.keys.add(str(key))
-            if key == streamed and self._peek() == "[":
+            if self._peek() == "[":
                 for element in self._elements():
-                    yield streamed, element
+                    yield key, element
             else:
                 yield key, self._value()
             if not self._accept(","):
@@ -67,7 +68,7 @@ class JsonStream:
             try:
                 value, end = self._decoder.raw_decode(self._buffer, self._at)
             except (json.JSONDecodeError, RecursionError) as error:
-                if isinstance(error, RecursionError) or not self._more():
+                if not self._may_be_cut(error) or not self._more():
                     raise JsonStreamError(self._complaint(error)) from error
                 continue
             if isinstance(value, int | float) and len(self._buffer) - end < 4 and not self._ended:
@@ -75,6 +76,12 @@ class JsonStream:
                 continue
             self._at = end
             return value
+
+    def _may_be_cut(self, error: Exception) -> bool:
+        """Whether more text may help; else the rest of a large file would be read for nothing."""
+        if not isinstance(error, json.JSONDecodeError):
+            return False
+        return error.msg.startswith("Unterminated") or error.pos + NEAR_THE_END >= len(self._buffer)
 
     def _peek(self) -> str:
         """The next character that is not white space; '' at the end."""

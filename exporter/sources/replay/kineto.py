@@ -1,34 +1,42 @@
 """Traces of the PyTorch profiler (Kineto's Chrome-trace JSON): kernels and copies of one or several ranks.
 
-Times are microseconds (libkineto: output_json.cpp), whatever displayTimeUnit says. Memsets are left out, they are not
-busy time. The profiled time is that of operators and GPU work; the profiler's own start and end, which lie outside, are
-not part of it.
+Times are microseconds (libkineto: output_json.cpp), whatever displayTimeUnit says, since baseTimeNanoseconds where that
+is given. Memsets are left out, they are not busy time. The profiled time is that of operators and GPU work; the
+profiler's own start and end, which lie outside, are not part of it. PCIe bytes are those of the copies in the trace:
+what kernels read of pinned memory or the driver moves by itself is not there. They are a lower bound, and a direction
+without a copy is absent.
+
+"est. achieved occupancy %" is min(blocks per SM, resident) * threads / maxThreadsPerMultiprocessor in whole percent
+(libkineto: DeviceProperties.cpp): averaged over all SMs of the first wave. It gives the resident blocks. libkineto
+computes it with no dynamic shared memory beyond 48 KiB allowed, so that launches with more come out as 0: that 0 means
+not known, and registers, shared memory and warps give the resident blocks instead.
 """
 
 from __future__ import annotations
 
-import gzip
 import math
 import re
-import tarfile
-import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import TextIOWrapper
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, cast
 
 from exporter.model import Device, Entity
-from exporter.sources.replay.json_stream import JsonStream, JsonStreamError
-from exporter.sources.replay.launch import occupancy, sm_share
+from exporter.sources.replay.json_stream import JsonStream
+from exporter.sources.replay.launch import Limits, occupancy, reserved_shared, resident_blocks, sm_share
+from exporter.sources.replay.rank_files import open_ranks, told
 from exporter.sources.replay.traces import TraceError, Track
 from exporter.sources.timeline import Copy, Direction, Kernel, StepFunction, build
 
 _SPAN = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "cpu_op", "user_annotation"})
 _COPIES: tuple[tuple[str, Direction], ...] = (
     ("HtoD", "host_to_device"),
+    ("HtoA", "host_to_device"),
     ("DtoH", "device_to_host"),
+    ("AtoH", "device_to_host"),
     ("PtoP", "peer"),
     ("DtoD", "device"),
 )
@@ -37,17 +45,26 @@ _LOADER = "enumerate(DataLoader)"
 _NAN = float("nan")
 
 
+def _doubles() -> array[float]:
+    return array("d")
+
+
 @dataclass(slots=True)
 class _Gpu:
-    """What one GPU of one file did; columns, as there may be millions of kernels."""
+    """What one GPU of one file did; columns, as there may be millions of kernels. NaN: not told."""
 
-    starts: array[float] = field(default_factory=lambda: array("d"))  # seconds
-    ends: array[float] = field(default_factory=lambda: array("d"))
-    blocks: array[float] = field(default_factory=lambda: array("d"))  # of the grid, over SMs; negative: of the grid
-    threads: array[float] = field(default_factory=lambda: array("d"))  # a block
-    estimate: array[float] = field(default_factory=lambda: array("d"))  # occupancy as the profiler has it
+    starts: array[float] = field(default_factory=_doubles)  # seconds
+    ends: array[float] = field(default_factory=_doubles)
+    blocks: array[float] = field(default_factory=_doubles)  # of the grid, over SMs; negative: of the grid
+    threads: array[float] = field(default_factory=_doubles)  # a block
+    estimate: array[float] = field(default_factory=_doubles)  # occupancy as the profiler has it
+    registers: array[float] = field(default_factory=_doubles)  # a thread
+    shared: array[float] = field(default_factory=_doubles)  # bytes a block
     collective: array[int] = field(default_factory=lambda: array("b"))
-    copies: list[Copy] = field(default_factory=list)
+    copy_starts: array[float] = field(default_factory=_doubles)
+    copy_ends: array[float] = field(default_factory=_doubles)
+    copy_bytes: array[float] = field(default_factory=_doubles)
+    copy_kinds: array[int] = field(default_factory=lambda: array("b"))  # index into _COPIES
 
 
 @dataclass(slots=True)
@@ -60,122 +77,127 @@ class _Rank:
     rank: int | None = None
     start: float = math.inf
     end: float = -math.inf
-    base: float = 0.0
+    base: int = 0  # nanoseconds, what the file's times count from
+    zero: float = _NAN  # microseconds since base, what start, end and all columns count from: the first event
     loader: list[tuple[float, float]] = field(default_factory=list)  # the main thread waits for the data loader
+    damaged: int = 0  # events on a GPU without a valid time
 
 
 def read_kineto(path: Path) -> list[Track]:
     """One track a GPU, in the order of ranks. Raises TraceError."""
-    ranks = [_read(name, file) for name, file in _files(path)]
+    ranks = [_read(name, file) for name, file in open_ranks(path)]
     ranks = [rank for rank in ranks if rank.gpus]
     if not ranks:
         raise TraceError(f"{path}: no GPU kernel in it: record with ProfilerActivity.CUDA")
     ranks.sort(key=lambda rank: (rank.rank is None, rank.rank, _natural(rank.name)))
-    together = max(rank.start for rank in ranks) < min(rank.end for rank in ranks)
-    begin = min(rank.start for rank in ranks)
+    labels = _labels(path, ranks)
+    first = ranks[0]
+    offsets = [(rank.base - first.base) / 1e9 + (rank.zero - first.zero) / 1e6 for rank in ranks]  # of their zeros
+    begins = [rank.start + offset for rank, offset in zip(ranks, offsets, strict=True)]
+    ends = [rank.end + offset for rank, offset in zip(ranks, offsets, strict=True)]
+    together = max(begins) < min(ends)
     note = () if together or len(ranks) == 1 else ("clocks of the ranks differ: each begins at its own zero",)
     tracks: list[Track] = []
-    for number, rank in enumerate(ranks):
-        origin = begin if together else rank.start
+    for label, rank, offset in zip(labels, ranks, offsets, strict=True):
+        origin = min(begins) - offset if together else rank.start
         for device, gpu in sorted(rank.gpus.items()):
-            tracks.append(_track(len(tracks), number, rank, device, gpu, origin, note))
+            tracks.append(_track(len(tracks), label, rank, device, gpu, origin, note))
     return tracks
 
 
-def _files(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """(name, open file) of every trace in a file, folder or archive; gzip is unpacked as it is read."""
-    try:
-        if path.is_dir():
-            found = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")))
-            if not found:
-                raise TraceError(f"{path}: no .json or .json.gz file in this folder")
-            for each in found:
-                with each.open("rb") as file:
-                    yield str(each), _unpacked(file)
-        elif tarfile.is_tarfile(path):
-            with tarfile.open(path) as archive:
-                for member in archive:
-                    content = archive.extractfile(member) if member.name.endswith((".json", ".json.gz")) else None
-                    if content is not None:
-                        yield f"{path}: {member.name}", _unpacked(content)
-        else:
-            with path.open("rb") as file:
-                yield str(path), _unpacked(file)
-    except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError) as error:
-        raise TraceError(f"{path}: damaged or cut short ({error}); copy or record it again") from error
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror or error}; --source.path names it") from error
-
-
-def _unpacked(file: IO[bytes]) -> IO[bytes]:
-    head = file.read(2)
-    file.seek(0)
-    return cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if head == b"\x1f\x8b" else file
+def _labels(path: Path, ranks: Sequence[_Rank]) -> list[int]:
+    """The rank of each file; files that do not tell theirs get the numbers that are free, in order."""
+    told: dict[int, str] = {}
+    for rank in ranks:
+        if rank.rank is not None:
+            if rank.rank in told:
+                raise TraceError(
+                    f"{path}: {told[rank.rank]} and {rank.name} are both of rank {rank.rank}: keep one file a rank, "
+                    "they would be two GPUs with one identity"
+                )
+            told[rank.rank] = rank.name
+    free = (number for number in count() if number not in told)
+    return [next(free) if rank.rank is None else rank.rank for rank in ranks]
 
 
 def _read(name: str, file: IO[bytes]) -> _Rank:
     rank = _Rank(name)
-    try:
-        with TextIOWrapper(file, encoding="utf-8", errors="replace") as text:
-            stream = JsonStream(text)
-            for key, value in stream.members("traceEvents"):
-                _member(rank, key, value)
-    except JsonStreamError as error:
-        raise TraceError(f"{name}: {error}; record it again, or copy it whole") from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise TraceError(f"{name}: damaged or cut short ({error}); copy or record it again") from error
+    with told(name), TextIOWrapper(file, encoding="utf-8", errors="replace") as text:
+        stream = JsonStream(text)
+        for key, value in stream.members("traceEvents"):
+            _member(rank, key, value)
     if "traceEvents" not in stream.keys:
         raise TraceError(f"{name}: JSON, but not a PyTorch profiler trace: it has no traceEvents")
     return rank
 
 
 def _member(rank: _Rank, key: str, value: Any) -> None:
-    if key == "traceEvents" and isinstance(value, dict):
-        if value.get("ph") == "X":
-            _event(rank, value)
-    elif key == "deviceProperties" and isinstance(value, list):
-        rank.properties = {int(each["id"]): each for each in value if isinstance(each, dict) and "id" in each}
-    elif key == "distributedInfo" and isinstance(value, dict) and isinstance(value.get("rank"), int):
+    if key == "baseTimeNanoseconds" and isinstance(value, int):
+        rank.base = value
+    if not isinstance(value, dict):
+        return
+    if key == "traceEvents" and value.get("ph") == "X":
+        _event(rank, value)
+    elif key == "deviceProperties" and isinstance(value.get("id"), int):
+        rank.properties[value["id"]] = value
+    elif key == "distributedInfo" and isinstance(value.get("rank"), int):
         rank.rank = value["rank"]
-    elif key == "baseTimeNanoseconds" and isinstance(value, int):
-        rank.base = value / 1e9
 
 
 def _event(rank: _Rank, event: Mapping[str, Any]) -> None:
     kind = str(event.get("cat", "")).lower()
     if kind not in _SPAN:
         return
+    args = event.get("args")
+    args = args if isinstance(args, dict) else {}
+    device = args.get("device", args.get("inDevice"))  # inDevice: copies between GPUs
+    on_gpu = kind in ("kernel", "gpu_memcpy")
     try:
-        start = float(event["ts"]) / 1e6
-        end = start + float(event["dur"]) / 1e6
+        time, length = float(event["ts"]), float(event["dur"])
     except (KeyError, TypeError, ValueError):
+        time = length = _NAN
+    if not (math.isfinite(time + length) and length >= 0) or (on_gpu and not isinstance(device, int)):
+        rank.damaged += on_gpu
         return
+    if math.isnan(rank.zero):
+        rank.zero = time
+    start = (time - rank.zero) / 1e6  # subtracted first: seconds since 1970 have no room for nanoseconds
+    end = start + length / 1e6
     rank.start, rank.end = min(rank.start, start), max(rank.end, end)
-    name, args = str(event.get("name", "")), event.get("args") or {}
+    name = str(event.get("name", ""))
     if kind == "user_annotation" and name.startswith(_LOADER):
         rank.loader.append((start, end))
-    if kind not in ("kernel", "gpu_memcpy") or not isinstance(args.get("device"), int):
-        return
-    gpu = rank.gpus.setdefault(args["device"], _Gpu())
-    if kind == "kernel":
-        _kernel(gpu, start, end, name, args)
-        return
-    for mark, direction in _COPIES:
-        if mark in name and isinstance(args.get("bytes"), int | float):
-            gpu.copies.append(Copy(start, end, float(args["bytes"]), direction))
-            break
+    if on_gpu:
+        gpu = rank.gpus.setdefault(cast("int", device), _Gpu())
+        (_kernel if kind == "kernel" else _copy)(gpu, start, end, name, args)
+
+
+def _copy(gpu: _Gpu, start: float, end: float, name: str, args: Mapping[str, Any]) -> None:
+    size = _number(args.get("bytes"))
+    kind = next((number for number, (mark, _) in enumerate(_COPIES) if mark in name), None)
+    if kind is not None and size >= 0:
+        gpu.copy_starts.append(start)
+        gpu.copy_ends.append(end)
+        gpu.copy_bytes.append(size)
+        gpu.copy_kinds.append(kind)
 
 
 def _kernel(gpu: _Gpu, start: float, end: float, name: str, args: Mapping[str, Any]) -> None:
     threads, grid = _product(args.get("block")), _product(args.get("grid"))
-    blocks = args.get("blocks per SM")
-    estimate = args.get("est. achieved occupancy %")
+    blocks = _number(args.get("blocks per SM"))
     gpu.starts.append(start)
     gpu.ends.append(end)
-    gpu.blocks.append(float(blocks) if isinstance(blocks, int | float) and blocks > 0 else -grid if grid else _NAN)
+    gpu.blocks.append(blocks if blocks > 0 else -grid if grid else _NAN)
     gpu.threads.append(threads or _NAN)
-    gpu.estimate.append(float(estimate) / 100 if isinstance(estimate, int | float) and estimate > 0 else _NAN)
+    gpu.estimate.append(_number(args.get("est. achieved occupancy %")) / 100)
+    gpu.registers.append(_number(args.get("registers per thread")))
+    gpu.shared.append(_number(args.get("shared memory")))
     gpu.collective.append(bool(_COLLECTIVE.search(name)))
+
+
+def _number(value: object) -> float:
+    """NaN when it is none, or not finite (libkineto divides by a number of SMs that it may not know)."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else _NAN
 
 
 def _product(sizes: object) -> float | None:
@@ -184,48 +206,70 @@ def _product(sizes: object) -> float | None:
     return float(math.prod(sizes))
 
 
-def _track(
-    index: int, number: int, rank: _Rank, device: int, gpu: _Gpu, origin: float, notes: tuple[str, ...]
-) -> Track:
+def _track(index: int, label: int, rank: _Rank, device: int, gpu: _Gpu, origin: float, notes: tuple[str, ...]) -> Track:
     properties = rank.properties.get(device, {})
-    sms, most = _count(properties.get("numSms")), _count(properties.get("maxThreadsPerMultiprocessor"))
     length = rank.end - origin
-    kernels = _kernels(gpu, origin, sms, most)
-    copies = [Copy(c.start - origin, c.end - origin, c.bytes, c.direction) for c in gpu.copies]
     waits = sorted((max(0.0, start - origin), end - origin, 1.0) for start, end in rank.loader)
     levels = {"input_wait": StepFunction.from_segments(_disjoint(waits), length)} if waits else {}
-    if not sms:
+    if not _count(properties.get("numSms")):
         notes = (*notes, "the trace does not say how many SMs this GPU has: SM active may be absent")
-    label = rank.rank if rank.rank is not None else number
+    if rank.damaged:
+        notes = (*notes, f"{rank.damaged} GPU events without a valid time or device were left out")
     return Track(
         Device(Entity(f"TRACE-rank{label}-gpu{device}"), str(index), model=str(properties.get("name", ""))),
-        build(kernels, copies, duration=length, levels=levels),
+        build(_kernels(gpu, origin, properties), _copies(gpu, origin), duration=length, levels=levels),
         notes,
     )
 
 
-def _kernels(gpu: _Gpu, origin: float, sms: int | None, most: int | None) -> Iterator[Kernel]:
-    for start, end, blocks, threads, estimate, collective in zip(
-        gpu.starts, gpu.ends, gpu.blocks, gpu.threads, gpu.estimate, gpu.collective, strict=True
+def _copies(gpu: _Gpu, origin: float) -> Iterator[Copy]:
+    for start, end, size, kind in zip(gpu.copy_starts, gpu.copy_ends, gpu.copy_bytes, gpu.copy_kinds, strict=True):
+        yield Copy(start - origin, end - origin, size, _COPIES[kind][1])
+
+
+def _kernels(gpu: _Gpu, origin: float, properties: Mapping[str, Any]) -> Iterator[Kernel]:
+    sms, most = _count(properties.get("numSms")), _count(properties.get("maxThreadsPerMultiprocessor"))
+    limits = Limits(
+        warps=most // 32 if most else None,
+        registers=_count(properties.get("regsPerMultiprocessor")),
+        shared=_count(properties.get("sharedMemPerMultiprocessor")),
+        reserved=reserved_shared(_count(properties.get("computeMajor"))),
+    )
+    for start, end, blocks, threads, estimate, registers, shared, collective in zip(
+        gpu.starts,
+        gpu.ends,
+        gpu.blocks,
+        gpu.threads,
+        gpu.estimate,
+        gpu.registers,
+        gpu.shared,
+        gpu.collective,
+        strict=True,
     ):
         per_sm = blocks if blocks > 0 else -blocks / sms if sms and blocks < 0 else None
-        share, busy = None, None
+        share, filled = None, None
         if per_sm is not None:
-            resident = _resident(per_sm, threads, estimate, most)
+            resident = _resident(limits, per_sm, threads, estimate, registers, shared)
             share = sm_share(per_sm, resident)
-            if most and threads > 0:
-                busy = occupancy(per_sm, resident, math.ceil(threads / 32), max(1, most // 32))
-        yield Kernel(start - origin, end - origin, share, busy, bool(collective))
+            if limits.warps and threads > 0:
+                filled = occupancy(per_sm, resident, math.ceil(threads / 32), limits.warps)
+        yield Kernel(start - origin, end - origin, share, filled, bool(collective))
 
 
-def _resident(per_sm: float, threads: float, estimate: float, most: int | None) -> float | None:
-    """Blocks at once on an SM, from the profiler's own estimate: min(blocks per SM, resident) x threads / most.
-
-    The estimate comes in whole percent. None: all blocks are resident at once, or it cannot be told.
-    """
-    if not most or not threads > 0 or not estimate > 0 or per_sm * threads / most <= estimate + 0.005:
+def _resident(
+    limits: Limits, per_sm: float, threads: float, estimate: float, registers: float, shared: float
+) -> float | None:
+    """Blocks at once on an SM: by the profiler's estimate, else by what a block takes. None when it cannot be told."""
+    if not limits.warps or not threads > 0:
         return None
-    return max(1.0, float(round(estimate * most / threads)))
+    if estimate > 0:
+        most = 32 * limits.warps
+        if per_sm * threads / most <= estimate + 0.005:  # whole percent: all of them
+            return math.inf
+        return max(1.0, float(round(estimate * most / threads)))
+    if math.isnan(registers) or math.isnan(shared):
+        return None
+    return resident_blocks(limits, int(threads), int(registers), int(shared))
 
 
 def _count(value: object) -> int | None:

@@ -1,25 +1,29 @@
 """SQLite exports of Nsight Systems (nsys export --type sqlite), opened read-only.
 
 Times are nanoseconds. Tables and columns differ between versions: what is missing is asked for, not assumed. Copy
-kinds: cupti_activity.h, CUpti_ActivityMemcpyKind. A kernel names its GPU by CUDA ordinal; TARGET_INFO_GPU says which
-one that is in ``cuDevice``. Its ``id`` is another numbering, which can run the other way round.
+kinds: cupti_activity.h, CUpti_ActivityMemcpyKind. A kernel names its GPU by the CUDA ordinal of its process, which
+depends on that process's CUDA_VISIBLE_DEVICES. Which GPU that is, TARGET_INFO_CUDA_DEVICE says (pid, cudaId -> gpuId,
+the ``id`` in TARGET_INFO_GPU), or in older exports ``cuDevice`` in TARGET_INFO_GPU. ``id`` is no ordinal: it can run
+the other way round. Where neither tells, only what all GPUs of the export have in common is known.
 """
 
 from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from exporter.model import Device, Entity
-from exporter.sources.replay.launch import Limits, occupancy, resident_blocks, sm_share
+from exporter.sources.replay.launch import Limits, occupancy, reserved_shared, resident_blocks, sm_share
 from exporter.sources.replay.traces import TraceError, Track
 from exporter.sources.timeline import Copy, Direction, Kernel, build
 
-_KERNELS, _COPIES, _GPUS = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "TARGET_INFO_GPU"
+_KERNELS, _COPIES = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY"
+_GPUS, _ORDINALS = "TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE"
+_PID = "(globalPid >> 24) & 0xFFFFFF"  # Nsight Systems export documentation: serialized process identifiers
 _KINDS: Mapping[int, Direction] = {
     1: "host_to_device",
     2: "device_to_host",
@@ -29,6 +33,13 @@ _KINDS: Mapping[int, Direction] = {
     10: "peer",
 }
 _SCALE = 1e-9
+
+
+class _Place(NamedTuple):
+    """How kernels and copies name a GPU. ``pid`` None: all processes number them alike, or it is not told."""
+
+    ordinal: int
+    pid: int | None
 
 
 def read_nsight(path: Path) -> list[Track]:
@@ -54,11 +65,15 @@ def _read(path: Path, db: sqlite3.Connection) -> list[Track]:
             "(nsys profile -t cuda, then nsys export --type sqlite)"
         )
     start, end = _span(db, tables)
-    gpus = {int(row["deviceId"]) for row in db.execute(f"SELECT DISTINCT deviceId FROM {_KERNELS}")}
+    gpus = _gpus(db, tables)
     if not gpus:
         raise TraceError(f"{path}: no kernel in it: nothing ran on a GPU while it was recorded")
-    facts = _facts(db, tables)
-    return [_track(db, tables, number, facts.get(number, {}), start, end) for number in sorted(gpus)]
+    ordinals = [places[0].ordinal for _, places in gpus]
+    alike = len(set(ordinals)) == len(ordinals)  # no two GPUs have the same ordinal, in different processes
+    return [
+        _track(db, tables, str(ordinal if alike else number), facts, places, start, end)
+        for number, (ordinal, (facts, places)) in enumerate(zip(ordinals, gpus, strict=True))
+    ]
 
 
 def _span(db: sqlite3.Connection, tables: set[str]) -> tuple[int, int]:
@@ -72,12 +87,41 @@ def _span(db: sqlite3.Connection, tables: set[str]) -> tuple[int, int]:
     return min((a for a, _ in spans), default=0), max((b for _, b in spans), default=0)
 
 
-def _facts(db: sqlite3.Connection, tables: set[str]) -> dict[int, Mapping[str, Any]]:
-    """CUDA ordinal -> the row of TARGET_INFO_GPU."""
-    if _GPUS not in tables:
-        return {}
-    rows = [dict(row) for row in db.execute(f"SELECT * FROM {_GPUS}")]
-    return {int(row["cuDevice"] if row.get("cuDevice") is not None else row["id"]): row for row in rows}
+def _gpus(db: sqlite3.Connection, tables: set[str]) -> list[tuple[Mapping[str, Any], list[_Place]]]:
+    """Each GPU on which kernels ran: its row of TARGET_INFO_GPU as far as known, and where it is named."""
+    rows = _rows(db, _GPUS) if _GPUS in tables else []
+    used = [table for table in (_KERNELS, _COPIES) if table in tables]
+    told = _ORDINALS in tables and all("globalPid" in _columns(db, table) for table in used)
+    ordinals = _rows(db, _ORDINALS) if told else []
+    pid = _PID if ordinals else "NULL"
+    gpus: dict[object, tuple[Mapping[str, Any], list[_Place]]] = {}
+    for table in used:
+        for ordinal, process in db.execute(f"SELECT DISTINCT deviceId, {pid} FROM {table} ORDER BY 1, 2"):
+            place = _Place(int(ordinal), process)
+            facts = _facts(rows, ordinals, place)
+            key = facts.get("uuid") or facts.get("busLocation") or place.ordinal
+            if table == _KERNELS:
+                gpus.setdefault(key, (facts, []))
+            if key in gpus and place not in gpus[key][1]:
+                gpus[key][1].append(place)
+    return list(gpus.values())
+
+
+def _facts(
+    rows: Sequence[Mapping[str, Any]], ordinals: Sequence[Mapping[str, Any]], place: _Place
+) -> Mapping[str, Any]:
+    """What is known of the GPU at a place; of several that it may be, what they have in common."""
+    named = [row for row in ordinals if row.get("cudaId") == place.ordinal]
+    ids = {row.get("gpuId") for row in named if row.get("pid") == place.pid} or {row.get("gpuId") for row in named}
+    may_be = [row for row in rows if row.get("id") in ids]
+    may_be = may_be or [row for row in rows if row.get("cuDevice") == place.ordinal] or list(rows)
+    return (
+        {key: value for key, value in may_be[0].items() if all(row[key] == value for row in may_be)} if may_be else {}
+    )
+
+
+def _rows(db: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
+    return [dict(row) for row in db.execute(f"SELECT * FROM {table}")]
 
 
 def _columns(db: sqlite3.Connection, table: str) -> set[str]:
@@ -85,32 +129,53 @@ def _columns(db: sqlite3.Connection, table: str) -> set[str]:
 
 
 def _track(
-    db: sqlite3.Connection, tables: set[str], number: int, facts: Mapping[str, Any], start: int, end: int
+    db: sqlite3.Connection,
+    tables: set[str],
+    index: str,
+    facts: Mapping[str, Any],
+    places: Sequence[_Place],
+    start: int,
+    end: int,
 ) -> Track:
-    sms = facts.get("smCount") or None
-    notes = () if sms else ("the export does not say how many SMs this GPU has: SM active is absent",)
-    uuid = facts.get("uuid")
+    notes = () if facts.get("smCount") else ("the export does not say how many SMs this GPU has: SM active is absent",)
+    bus, uuid = str(facts.get("busLocation") or ""), str(facts.get("uuid") or "")
+    if uuid and not uuid.startswith("GPU-"):
+        uuid = f"GPU-{uuid}"
+    if not uuid:
+        notes = (*notes, "the export does not say which GPU this is")
     device = Device(
-        Entity(f"GPU-{uuid}" if uuid and not str(uuid).startswith("GPU-") else str(uuid or f"TRACE-gpu{number}")),
-        str(number),
+        Entity(uuid or f"TRACE-{bus or f'gpu{places[0].ordinal}'}"),
+        index,
         model=str(facts.get("name") or ""),
-        pci_bus_id=str(facts.get("busLocation") or ""),
+        pci_bus_id=bus,
     )
-    kernels = _kernels(db, number, facts, start)
-    copies = list(_copies(db, tables, number, start))
+    kernels = (kernel for place in places for kernel in _kernels(db, place, facts, start))
+    copies = (copy for place in places for copy in _copies(db, tables, place, start))
     return Track(device, build(kernels, copies, duration=(end - start) * _SCALE), notes)
 
 
-def _kernels(db: sqlite3.Connection, number: int, facts: Mapping[str, Any], origin: int) -> Iterator[Kernel]:
+def _where(place: _Place) -> str:
+    """The rows of a place that have a time."""
+    process = "" if place.pid is None else f" AND {_PID} = {place.pid}"
+    return f'deviceId = {place.ordinal}{process} AND "start" IS NOT NULL AND "end" >= "start"'
+
+
+def _kernels(db: sqlite3.Connection, place: _Place, facts: Mapping[str, Any], origin: int) -> Iterator[Kernel]:
     sms, most = facts.get("smCount") or None, facts.get("maxWarpsPerSm") or None
-    limits = Limits(most, facts.get("maxBlocksPerSm"), facts.get("maxRegistersPerSm"), facts.get("maxShmemPerSm"))
+    limits = Limits(
+        most,
+        facts.get("maxBlocksPerSm"),
+        facts.get("maxRegistersPerSm"),
+        facts.get("maxShmemPerSm"),
+        reserved_shared(facts.get("computeMajor")),
+    )
     names = "shortName" if "shortName" in _columns(db, _KERNELS) else "demangledName"
     query = (
         f'SELECT k."start", k."end", gridX * gridY * gridZ, blockX * blockY * blockZ, registersPerThread, '
         f"staticSharedMemory + dynamicSharedMemory, s.value LIKE '%nccl%' FROM {_KERNELS} k "
-        f'LEFT JOIN StringIds s ON s.id = k.{names} WHERE k.deviceId = ? ORDER BY k."start"'
+        f'LEFT JOIN StringIds s ON s.id = k.{names} WHERE {_where(place)} ORDER BY k."start"'
     )
-    for start, end, blocks, threads, registers, shared, collective in db.execute(query, (number,)):
+    for start, end, blocks, threads, registers, shared, collective in db.execute(query):
         begin, stop = (start - origin) * _SCALE, (end - origin) * _SCALE
         if not sms or not blocks or not threads:
             yield Kernel(begin, stop, None, None, bool(collective))
@@ -121,11 +186,11 @@ def _kernels(db: sqlite3.Connection, number: int, facts: Mapping[str, Any], orig
         yield Kernel(begin, stop, sm_share(blocks / sms, resident), filled, bool(collective))
 
 
-def _copies(db: sqlite3.Connection, tables: set[str], number: int, origin: int) -> Iterator[Copy]:
+def _copies(db: sqlite3.Connection, tables: set[str], place: _Place, origin: int) -> Iterator[Copy]:
     if _COPIES not in tables:
         return
-    query = f'SELECT "start", "end", bytes, copyKind FROM {_COPIES} WHERE deviceId = ?'
-    for start, end, size, kind in db.execute(query, (number,)):
+    query = f'SELECT "start", "end", bytes, copyKind FROM {_COPIES} WHERE {_where(place)} AND bytes IS NOT NULL'
+    for start, end, size, kind in db.execute(query):
         direction = _KINDS.get(kind)
         if direction is not None:
             yield Copy((start - origin) * _SCALE, (end - origin) * _SCALE, float(size), direction)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import tarfile
 import zlib
 from pathlib import Path
@@ -14,6 +15,7 @@ from exporter.sources.replay.nsight import read_nsight
 from exporter.sources.replay.recording import RecordingSource, is_recording
 from exporter.sources.replay.traces import TraceError
 
+log = logging.getLogger(__name__)
 NAME = "replay"
 _SQLITE = b"SQLite format 3\0"
 _HEAD = 4096
@@ -33,6 +35,9 @@ def open_replay(path: Path, *, loop: bool) -> Source:
 
 def _timelines(path: Path, kind: str, loop: bool) -> Source:
     tracks = read_nsight(path) if kind == "nsight" else read_kineto(path)
+    for track in tracks:
+        for note in track.notes:
+            log.warning("%s, GPU %s: %s", path, track.device.index, note)
     duration = max(track.timeline.duration for track in tracks)
     return TimelineSource(
         NAME,

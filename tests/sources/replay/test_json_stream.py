@@ -34,8 +34,38 @@ def members(text: str, slow: bool = True) -> list[tuple[str, Any]]:
 @given(st.lists(values, max_size=6), values, st.sampled_from([None, 1]))
 def test_as_json_loads_it(events: list[Any], other: Any, indent: int | None) -> None:
     text = json.dumps({"before": other, "events": events, "after": other}, indent=indent)
-    assert members(text) == [("before", other), *(("events", e) for e in events), ("after", other)]
+    around = other if isinstance(other, list) else [other]  # elements of an array come one by one
+    assert members(text) == [
+        (k, v) for k, vs in (("before", around), ("events", events), ("after", around)) for v in vs
+    ]
     assert members(json.dumps(events)) == [("events", e) for e in events]
+
+
+class Counting(io.StringIO):
+    """Knows how much was read of it."""
+
+    taken = 0
+
+    def read(self, size: int | None = -1) -> str:
+        text = super().read(size)
+        self.taken += len(text)
+        return text
+
+
+def test_an_error_in_the_beginning_does_not_read_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_stream, "CHUNK", 64)
+    file = Counting('{"events": [{"a": nope}, ' + '{"b": 1},' * 10_000 + "{}]}")
+    with pytest.raises(JsonStreamError, match="not JSON near"):
+        list(JsonStream(file).members("events"))
+    assert file.taken < 1000
+
+
+def test_a_long_array_comes_one_by_one_whatever_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_stream, "CHUNK", 64)
+    monkeypatch.setattr(json_stream, "LONGEST", 100)
+    stream = JsonStream(io.StringIO(json.dumps({"other": [[1, 2]] * 1000})))
+    assert sum(value == [1, 2] for _, value in stream.members("events")) == 1000
+    assert stream.keys == {"other"}
 
 
 def _is_json(text: str) -> bool:
