@@ -9,7 +9,7 @@ from exporter import strict_yaml
 from exporter.assembly import Assembly
 from exporter.attribution.accounting import Accounting
 from exporter.attribution.background import Background
-from exporter.attribution.holdings import Attributor
+from exporter.attribution.holdings import AttributionError, Attributor, Sharing
 from exporter.attribution.job_mapping import GpustatReader, read_index_files, read_job_files
 from exporter.attribution.processes import ProcessAttributor
 from exporter.attribution.slurm import MappingFolder, SlurmAttributor
@@ -18,9 +18,13 @@ from exporter.attribution.users import UserNames
 from exporter.config.errors import ConfigError
 from exporter.config.options import (
     COLLECTOR_HOST,
+    COLLECTOR_KUBERNETES,
     COLLECTOR_PROCESSES,
     COLLECTOR_SLURM,
     PEAKS_FILE,
+    POD_RESOURCES,
+    REPLICAS,
+    RESOURCE_NAMES,
     SLURM_GPUSTAT,
     SLURM_JOB_MAPPING,
     SLURM_JOBS,
@@ -59,7 +63,7 @@ def build_assembly(settings: Settings, publish: Callable[[Snapshot], None]) -> A
 def _attribution(settings: Settings) -> AttributionStage | None:
     """Kubernetes goes before Slurm before processes: the nearer to who asked for the GPU, the first."""
     users = UserNames()
-    attributors: list[Attributor] = []
+    attributors: list[Attributor] = [_kubernetes(settings)] if settings[COLLECTOR_KUBERNETES] else []
     slurm = _slurm(settings, users) if settings[COLLECTOR_SLURM] else None
     if slurm is not None:
         attributors.append(slurm)
@@ -72,6 +76,18 @@ def _attribution(settings: Settings) -> AttributionStage | None:
         processes = ProcessAttributor(lambda: stage.processes, users, jobs=slurm.job)
     stage = AttributionStage(_backgrounds([*attributors, processes]), accounting, processes.owner)
     return stage
+
+
+def _kubernetes(settings: Settings) -> Attributor:
+    from exporter.attribution.kubernetes.attributor import KubernetesAttributor
+    from exporter.attribution.kubernetes.pod_resources import PodResources
+
+    try:
+        kubelet = PodResources(settings[POD_RESOURCES])
+    except AttributionError as error:
+        where = settings.where(COLLECTOR_KUBERNETES)
+        raise ConfigError(f"{where}: {error}; {error.remedy}") from error
+    return KubernetesAttributor(kubelet, resources=settings[RESOURCE_NAMES], replicas=Sharing(settings[REPLICAS]))
 
 
 def _backgrounds(attributors: list[Attributor]) -> list[Background]:

@@ -19,6 +19,7 @@ class Command(enum.Enum):
 
     SERVE = "serve"
     RECORD = "record"
+    TOP = "top"
     DOCTOR = "doctor"
     PROFILING = "profiling"
 
@@ -139,6 +140,23 @@ COLLECTOR_HOST = Option(
 COLLECTOR_KUBERNETES = Option(
     "collector.kubernetes", parsers.boolean, False, "which pod holds which GPU, from the kubelet's pod-resources socket"
 )
+POD_RESOURCES = Option(
+    "kubernetes.pod-resources-socket",
+    parsers.path,
+    Path("/var/lib/kubelet/pod-resources/kubelet.sock"),
+    "the kubelet's socket",
+    "PATH",
+)
+RESOURCE_NAMES = Repeated[str](
+    "kubernetes.resource-names", _each(parsers.resource), ("nvidia.com/*",), "resources that are GPUs", "GLOB"
+)
+REPLICAS = Option(
+    "kubernetes.replicas",
+    parsers.one_of("time_sliced", "mps"),
+    "time_sliced",
+    "how replicas share a GPU in this cluster: an id does not tell",
+    "time_sliced|mps",
+)
 COLLECTOR_SLURM = Option(
     "collector.slurm", parsers.boolean, False, "which job holds which GPU, from the files that prologs write"
 )
@@ -196,6 +214,15 @@ RECORD_DURATION = Option[float | None](
 PROFILING_FOR = Option[float | None](
     "for", parsers.duration, None, "pause: resume after this time", "DURATION", (Command.PROFILING,)
 )
+TOP_URL = Option[str](
+    "url",
+    parsers.text,
+    "http://127.0.0.1:9836",
+    "top: the exporter to look at; http://USER:PASSWORD@HOST:PORT where it wants a password",
+    "URL",
+    (Command.TOP,),
+)
+TOP_ONCE = Option("once", parsers.boolean, False, "top: print once and leave", commands=(Command.TOP,))
 
 OPTIONS: tuple[Option[object], ...] = (
     SOURCE,
@@ -216,6 +243,9 @@ OPTIONS: tuple[Option[object], ...] = (
     PEAKS_FILE,
     COLLECTOR_HOST,
     COLLECTOR_KUBERNETES,
+    POD_RESOURCES,
+    RESOURCE_NAMES,
+    REPLICAS,
     COLLECTOR_SLURM,
     COLLECTOR_PROCESSES,
     SLURM_JOBS,
@@ -230,6 +260,8 @@ OPTIONS: tuple[Option[object], ...] = (
     RECORD_OUT,
     RECORD_DURATION,
     PROFILING_FOR,
+    TOP_URL,
+    TOP_ONCE,
 )
 
 

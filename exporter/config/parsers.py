@@ -93,3 +93,10 @@ def glob(value: str) -> str:
     if not re.fullmatch(r"[a-zA-Z0-9_:*?\[\]!-]+", value):
         raise ValueError("expected a metric name, with * and ? as wildcards, such as honest_gpu_ecc_*")
     return value
+
+
+def resource(value: str) -> str:
+    """A pattern over names of Kubernetes resources."""
+    if not re.fullmatch(r"[a-zA-Z0-9._*?-]+/[a-zA-Z0-9._*?-]+", value):
+        raise ValueError("expected a resource name, with * and ? as wildcards, such as nvidia.com/gpu*")
+    return value

@@ -1,0 +1,1 @@
+"""Which pod holds which GPU: the kubelet's pod-resources API."""

@@ -1,0 +1,97 @@
+"""Asks the kubelet over its socket. A kubelet that restarts makes the socket anew: each failure opens a new channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exporter.attribution.holdings import AttributionError
+from exporter.attribution.kubernetes.proto import SERVICE, messages
+
+SOCKET = Path("/var/lib/kubelet/pod-resources/kubelet.sock")
+DEADLINE = 5.0  # seconds for one answer
+MOST_BYTES = 16 * 1024 * 1024  # of one answer: 500 pods take about 0.2 MiB
+_MOUNT = "mount /var/lib/kubelet/pod-resources read-only into the container (chart: collectors.kubernetes.enabled)"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One device id, or one allocated device of a claim, that a container was given."""
+
+    namespace: str
+    pod: str
+    container: str
+    resource: str  # such as nvidia.com/gpu; of a claim the driver's name
+    device: str  # the device id; of a claim POOL/DEVICE
+    claim: str = ""  # NAMESPACE/NAME of the resource claim
+    cdi: tuple[str, ...] = ()
+
+
+class PodResources:
+    """A client; used by one thread."""
+
+    def __init__(self, socket: Path = SOCKET, deadline: float = DEADLINE) -> None:
+        """AttributionError when grpc is not installed."""
+        try:
+            import grpc
+        except ImportError as error:
+            raise AttributionError(
+                f"grpc is not installed ({error})", "pip install 'honest-gpu-exporter[kubernetes]'"
+            ) from error
+        self._grpc, self._messages = grpc, messages()
+        self._socket, self._deadline = socket, deadline
+        self._channel: Any = None
+
+    def list(self) -> list[Grant]:
+        """All grants of all containers. Raises AttributionError."""
+        if not self._socket.exists():
+            self.close()
+            raise AttributionError(f"the kubelet's socket {self._socket} is not there", _MOUNT)
+        try:
+            answer = self._call()(self._messages.request(), timeout=self._deadline)
+        except self._grpc.RpcError as error:
+            self.close()
+            raise AttributionError(*self._explain(error)) from error
+        return [grant for pod in answer.pod_resources for grant in _grants(pod)]
+
+    def close(self) -> None:
+        """Close the channel; the next call opens a new one."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    def _call(self) -> Any:
+        if self._channel is None:
+            options = [("grpc.max_receive_message_length", MOST_BYTES), ("grpc.enable_http_proxy", 0)]
+            self._channel = self._grpc.insecure_channel(f"unix://{self._socket.absolute()}", options=options)
+        return self._channel.unary_unary(
+            f"/{SERVICE}/List",
+            request_serializer=self._messages.request.SerializeToString,
+            response_deserializer=self._messages.response.FromString,
+        )
+
+    def _explain(self, error: Any) -> tuple[str, str]:
+        code, codes = error.code(), self._grpc.StatusCode
+        if code is codes.DEADLINE_EXCEEDED:
+            return f"the kubelet did not answer within {self._deadline:g} s", "systemctl status kubelet"
+        if code is codes.UNIMPLEMENTED:
+            return "the kubelet has no pod-resources API v1", "Kubernetes 1.20 or newer"
+        if code is codes.RESOURCE_EXHAUSTED:
+            return f"the kubelet refuses for now, or its answer is longer than {MOST_BYTES} bytes", ""
+        if code is codes.UNAVAILABLE:
+            return f"nobody answers at {self._socket}: {error.details()}", f"{_MOUNT}; check its access rights"
+        return f"the kubelet answers {code.name}: {error.details()}", ""
+
+
+def _grants(pod: Any) -> list[Grant]:
+    made = []
+    for container in pod.containers:
+        who = (pod.namespace, pod.name, container.name)
+        made += [Grant(*who, each.resource_name, device) for each in container.devices for device in each.device_ids]
+        for claim in container.dynamic_resources:
+            name = f"{claim.claim_namespace}/{claim.claim_name}"
+            for each in claim.claim_resources:
+                cdi = tuple(device.name for device in each.cdi_devices)
+                made.append(Grant(*who, each.driver_name, f"{each.pool_name}/{each.device_name}", name, cdi))
+    return made
