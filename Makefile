@@ -6,6 +6,6 @@ test:
 	dev/test
 docs:
 	.venv/bin/python -m exporter.metrics.docs > docs/metrics.md
+	.venv/bin/python -m exporter.state.docs > docs/states.md
 bench:
-	.venv/bin/python bench/scrape.py
-	.venv/bin/python bench/daemon.py
+	for each in scrape daemon drivers gauge_error states host_pass soak; do .venv/bin/python -m bench.$$each; done

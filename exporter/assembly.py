@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from exporter.attribution.stage import AttributionStage
 from exporter.attribution.view import AttributionView
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.hardware.stage import HardwareStage, HardwareView
+from exporter.host.account import DeviceUse, HostAccount
 from exporter.host.background import HostBackground
 from exporter.host.view import HostView
+from exporter.model import Entity
 from exporter.state.rules import Evidence
 from exporter.state.stage import StateStage
 
 _PIPES = ("fp64", "fp32", "fp16", "integer")
+
+
+@dataclass(slots=True)
+class _Passes:
+    """What has been booked of the host's passes."""
+
+    account: HostAccount = field(default_factory=HostAccount)
+    last: HostView | None = None
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,7 @@ class Assembly:
     states: StateStage
     attribution: AttributionStage | None = None
     host: HostBackground | None = None
+    _passes: _Passes = field(default_factory=_Passes)
 
     def start(self) -> None:
         """Start what runs in the background."""
@@ -47,7 +58,8 @@ class Assembly:
         boards: dict[str, float] = {}  # uuid -> PCIe, share of the link; boards come before their instances
         entities = tuple(self._entity(now, view, snapshot, attribution, host, boards) for view in snapshot.entities)
         self.states.keep(frozenset(view.device.entity for view in snapshot.entities))
-        self.publish(replace(snapshot, entities=entities, attribution=attribution, host=host))
+        use = self._use(snapshot, host) if host is not None else {}
+        self.publish(replace(snapshot, entities=entities, attribution=attribution, host=host, host_use=use))
 
     def _attribution(self, now: float, snapshot: Snapshot) -> AttributionView:
         assert self.attribution is not None
@@ -63,6 +75,14 @@ class Assembly:
         assert self.host is not None
         self.host.holders(process.pid for process in snapshot.processes or ())
         return self.host.view
+
+    def _use(self, snapshot: Snapshot, host: HostView) -> Mapping[Entity, DeviceUse]:
+        if host is not self._passes.last:  # a new pass
+            self._passes.last = host
+            held = [(process.entity, process.pid) for process in snapshot.processes or ()]
+            self._passes.account.feed(host.reading.processes.holders, held)
+            self._passes.account.keep(frozenset(view.device.entity for view in snapshot.entities))
+        return {entity: replace(use) for entity, use in self._passes.account.devices.items()}
 
     def _entity(
         self,

@@ -28,10 +28,11 @@ ALLOWED: dict[str, set[str]] = {
     "attribution": {"model"},
     "hardware": {"model", "fields", "strict_yaml"},
     "state": {"model"},
-    "assembly": {"core", "attribution", "hardware", "host", "state"},
+    "assembly": {"model", "core", "attribution", "hardware", "host", "state"},
     "summary": {"core"},
     "daemon": {"model", "clock", "core", "endpoints", "summary", "web"},
-    "endpoints": {"core", "metrics", "exposition", "web", "version"},
+    "page": {"core", "model", "fields", "web", "version"},
+    "endpoints": {"core", "metrics", "exposition", "page", "web"},
 }
 
 

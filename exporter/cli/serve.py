@@ -15,12 +15,14 @@ from exporter.cli.stages import build_assembly
 from exporter.config.errors import ConfigError
 from exporter.config.loading import Loaded, load
 from exporter.config.options import (
+    CURRENCY,
     LISTEN_ADDRESS,
     LOG_FORMAT,
     LOG_LEVEL,
     METRICS_EXCLUDE,
     METRICS_INCLUDE,
     METRICS_PROFILE,
+    PRICES,
     SAMPLING_INTERVAL,
     SOURCE,
     SOURCE_SPEED,
@@ -32,6 +34,7 @@ from exporter.core.snapshot import Snapshot
 from exporter.daemon import STOP_SECONDS, Daemon, Sampling
 from exporter.endpoints import Published, endpoints
 from exporter.metrics.catalogue import Selection, groups, samples
+from exporter.metrics.cost import Price
 from exporter.metrics.family import Family, Profile, Sample
 from exporter.metrics.own import OwnState
 from exporter.version import VERSION
@@ -69,7 +72,8 @@ class _Serving:
         self._asked = asked
         self._settings = settings = loaded.settings
         self._own = OwnState(started=time.time(), reload_timestamp=time.time())
-        self._groups = groups(self._own)
+        prices = [Price(model, per_hour) for model, per_hour in settings[PRICES]]
+        self._groups = groups(self._own, prices, settings[CURRENCY])
         self._selection = _selection(settings)
         self._config_problem = False
         self._web_problem = False

@@ -30,6 +30,7 @@ from exporter.config.options import (
     SLURM_JOBS,
     SOURCE,
     STATE_HOLD,
+    THRESHOLDS,
     WORKLOAD_KEEP,
 )
 from exporter.config.settings import Settings
@@ -40,7 +41,7 @@ from exporter.hardware.stage import HardwareStage
 from exporter.host.background import HostBackground
 from exporter.host.reader import HostReader
 from exporter.state.stage import StateStage
-from exporter.state.thresholds import Thresholds
+from exporter.state.thresholds import Thresholds, reasons
 
 DRIVERS = frozenset({"auto", "nvml", "dcgm"})  # sources that read this very node
 ATTRIBUTION_INTERVAL = 10.0  # seconds between reads of who holds what
@@ -54,7 +55,7 @@ def build_assembly(settings: Settings, publish: Callable[[Snapshot], None]) -> A
     return Assembly(
         publish=publish,
         hardware=HardwareStage(_peaks(settings)),
-        states=StateStage(Thresholds(), settings[STATE_HOLD]),
+        states=StateStage(_thresholds(settings), settings[STATE_HOLD]),
         attribution=_attribution(settings),
         host=host,
     )
@@ -102,6 +103,14 @@ def _slurm(settings: Settings, users: UserNames) -> SlurmAttributor:
     if mapping is not None:
         folders.append(MappingFolder(mapping, read_index_files))
     return SlurmAttributor(folders)
+
+
+def _thresholds(settings: Settings) -> Thresholds:
+    try:
+        return Thresholds().replaced(dict(settings[THRESHOLDS]))
+    except KeyError as error:
+        known = ", ".join(reasons())
+        raise ConfigError(f"{settings.where(THRESHOLDS)}: no threshold {error}; there are: {known}") from error
 
 
 def _peaks(settings: Settings) -> PeakTable:

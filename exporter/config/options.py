@@ -121,6 +121,21 @@ TELEMETRY_PATH = Option("web.telemetry-path", parsers.url_path, "/metrics", "pat
 WEB_CONFIG = Option[Path | None](
     "web.config.file", parsers.path, None, "TLS and basic auth, in exporter-toolkit's format", "FILE"
 )
+PRICES = Repeated[tuple[str, float]](
+    "cost.price-per-hour",
+    _each(parsers.price),
+    (),
+    "price of a GPU hour, by model pattern (repeatable)",
+    "PRICE|MODEL=PRICE",
+)
+CURRENCY = Option("cost.currency", parsers.currency, "USD", "label of the prices", "CODE")
+THRESHOLDS = Repeated[tuple[str, float]](
+    "state.threshold",
+    _each(parsers.named_ratio),
+    (),
+    "another threshold of the state rules (repeatable); docs/states.md lists them",
+    "NAME=RATIO",
+)
 STATE_HOLD = Option(
     "state.hold", parsers.duration, 30.0, "least time in a state, and its window of evidence", "DURATION"
 )
@@ -239,6 +254,9 @@ OPTIONS: tuple[Option[object], ...] = (
     LISTEN_ADDRESS,
     TELEMETRY_PATH,
     WEB_CONFIG,
+    PRICES,
+    CURRENCY,
+    THRESHOLDS,
     STATE_HOLD,
     PEAKS_FILE,
     COLLECTOR_HOST,

@@ -100,3 +100,34 @@ def resource(value: str) -> str:
     if not re.fullmatch(r"[a-zA-Z0-9._*?-]+/[a-zA-Z0-9._*?-]+", value):
         raise ValueError("expected a resource name, with * and ? as wildcards, such as nvidia.com/gpu*")
     return value
+
+
+def price(value: str) -> tuple[str, float]:
+    """(pattern over models, price); a bare price is for all models."""
+    model, _, amount = value.rpartition("=")
+    try:
+        number = float(amount)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e6:
+        raise ValueError("expected a price such as 2.50, or a model pattern and a price such as *H100*=2.50")
+    return model or "*", number
+
+
+def currency(value: str) -> str:
+    """A currency code."""
+    if not re.fullmatch(r"[A-Z]{3}", value):
+        raise ValueError("expected a currency code such as EUR")
+    return value
+
+
+def named_ratio(value: str) -> tuple[str, float]:
+    """(name, ratio)."""
+    name, _, amount = value.partition("=")
+    try:
+        number = float(amount)
+    except ValueError:
+        number = -1.0
+    if not re.fullmatch(r"[a-z_]+", name) or not 0 <= number <= 1:
+        raise ValueError("expected a threshold's name and a ratio from 0 to 1, such as sm_launch=0.3")
+    return name, number

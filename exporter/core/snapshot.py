@@ -10,8 +10,9 @@ from exporter.core.derive import Form, Honest
 from exporter.core.ledger import Totals
 from exporter.core.quality import ProfilingState
 from exporter.hardware.stage import HardwareView
+from exporter.host.account import DeviceUse
 from exporter.host.view import HostView
-from exporter.model import Absence, Device, Problem, ProcessUse
+from exporter.model import Absence, Device, Entity, Problem, ProcessUse
 from exporter.state.stage import StateView
 
 
@@ -67,3 +68,4 @@ class Snapshot:
     processes: tuple[ProcessUse, ...] | None = None  # None: no source knows of processes
     attribution: AttributionView | None = None  # attached by later stages; None: nobody was asked
     host: HostView | None = None
+    host_use: Mapping[Entity, DeviceUse] = field(default_factory=dict)

@@ -12,8 +12,10 @@ from exporter.metrics import (
     below_scrape,
     claim,
     context,
+    cost,
     hardware,
     honest,
+    host,
     measurement,
     own,
     quality,
@@ -31,12 +33,13 @@ GROUPS: tuple[Group, ...] = (
     context.GROUP,
     quality.GROUP,
     attribution.GROUP,
+    host.GROUP,
 )
 
 
-def groups(daemon: own.OwnState) -> tuple[Group, ...]:
+def groups(daemon: own.OwnState, prices: Sequence[cost.Price] = (), currency: str = "") -> tuple[Group, ...]:
     """All groups, the daemon's own last."""
-    return (*GROUPS, own.own_group(daemon))
+    return (*GROUPS, cost.cost_group(prices, currency), own.own_group(daemon))
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,12 +49,13 @@ class Tracker:
             return False
         if self.verdict.state is State.UNKNOWN:
             return True
-        eased = replace(self.thresholds, slack=SLACK)
-        rule = next(rule for rule in RULES if rule.state is self.verdict.state)
-        earlier = RULES[: RULES.index(rule)]
-        # stays while its own rule holds with eased limits and no rule before it holds with the plain ones
-        stays = rule.holds(mean, eased) is True and not any(r.holds(mean, self.thresholds) for r in earlier)
-        return not stays or rule.state is State.MIXED
+        eased, held = replace(self.thresholds, slack=SLACK), self.verdict.state
+        for rule in RULES:  # stays while a rule of its own holds with eased limits, and none before it with plain ones
+            if rule.state is held and rule.holds(mean, eased) is True:
+                return held is State.MIXED
+            if rule.state is not held and rule.holds(mean, self.thresholds) is True:
+                return True
+        return True
 
     def _mean(self) -> Evidence:
         """Field by field, over the samples that have it; a field that most of the window lacks is lacking."""

@@ -177,9 +177,14 @@ def _launch(e: Evidence, t: Thresholds) -> bool | None:
 def _starved(e: Evidence, t: Thresholds) -> bool | None:
     gaps = every(above(e.busy, t.nothing_runs, t.slack), below(e.busy, t.busy_gaps, t.slack))
     host = some(above(e.host_pressure, t.host_pressure, t.slack), above(e.main_thread, t.main_thread, t.slack))
-    if e.input_wait is not None:  # a trace says it outright
-        host = above(e.input_wait, t.input_wait, t.slack)
     return every(below(e.sm, t.sm_starved, t.slack), gaps, _not(_pcie_high(e, t)), host)
+
+
+def told_starved(e: Evidence, t: Thresholds) -> bool | None:
+    """A trace says outright that the program waited for its loader; no other input could decide otherwise."""
+    if e.input_wait is None:
+        return False
+    return every(above(e.input_wait, t.input_wait, t.slack), below(e.sm, t.sm_starved, t.slack))
 
 
 def _latency(e: Evidence, t: Thresholds) -> bool | None:
@@ -195,6 +200,7 @@ RULES: tuple[Rule, ...] = (
     Rule(State.UNALLOCATED, _unallocated, "nobody holds it"),
     Rule(State.ALLOCATED_NO_PROCESS, _allocated_no_process, "allocated, but no process uses it"),
     Rule(State.PROCESS_IDLE, _process_idle, "held, but nothing runs"),
+    Rule(State.INPUT_STARVED, told_starved, "the program waits for its loader {e.input_wait:.0%} of the time"),
     Rule(State.TRANSFER_BOUND, _transfer, "PCIe at {e.pcie:.0%} of the link, SM active {e.sm:.0%}"),
     Rule(State.STALLED, _stalled, "busy {e.busy:.0%} at low power, no unit and no link moves: a hang or a wait"),
     Rule(State.COMMUNICATION_BOUND, _communication, "links busy, tensor and memory idle"),
