@@ -1,16 +1,16 @@
-"""What the web server answers: /metrics, the probes and the landing page. Everything comes from memory."""
+"""What the web server answers: /metrics, the probes, the page and its document. Everything comes from memory."""
 
 from __future__ import annotations
 
-import html
 import threading
 import time
 from collections.abc import Callable, Mapping
 
-from exporter.core.snapshot import EntityView, Snapshot
+from exporter.core.snapshot import Snapshot
 from exporter.exposition import Form, Rendered
 from exporter.metrics.family import Family, Sample
-from exporter.version import VERSION
+from exporter.page.handlers import page_handlers
+from exporter.page.history import History
 from exporter.web.negotiation import Encoding, Format, negotiate_encoding, negotiate_format
 from exporter.web.routes import Handler, Request, Response, text_response
 
@@ -22,7 +22,7 @@ class Published:
     """Holds the last Snapshot. Swapped as one, so that a scrape sees one Snapshot only.
 
     Forms that somebody scrapes are rendered when a Snapshot is published, so that the scrape finds bytes; others when
-    they are asked for.
+    they are asked for. ``history`` is what the page draws.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Published:
         self._asked: dict[Form, float] = {}  # form -> when it was last scraped
         self._ahead = float("-inf")
         self._first = threading.Event()
+        self.history = History(now)
 
     def publish(self, snapshot: Snapshot) -> None:
         """Make ``snapshot`` the current one."""
@@ -45,6 +46,7 @@ class Published:
             for form, asked in list(self._asked.items()):
                 if now - asked < AHEAD_FOR:
                     rendered.get(form)
+        self.history.add(snapshot)
         self._rendered = rendered
         self._first.set()
 
@@ -86,57 +88,9 @@ def endpoints(published: Published, telemetry_path: str) -> dict[str, Handler]:
             return text_response(503, "Not ready: the first sampling window has not closed yet.", {"Retry-After": "1"})
         return text_response(200, "Ready.")
 
-    def landing(_: Request) -> Response:
+    def snapshot() -> Snapshot | None:
         rendered = published.current
-        page = _page(rendered.snapshot if rendered else None, telemetry_path)
-        headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
-        return Response(200, "text/html; charset=utf-8", page.encode(), headers)
+        return None if rendered is None else rendered.snapshot
 
     table: dict[str, Handler] = {"/-/healthy": healthy, "/-/ready": ready, telemetry_path: metrics}
-    table.setdefault("/", landing)
-    return table
-
-
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color-scheme:light dark}"
-    "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #8886}"
-)
-
-
-def _page(snapshot: Snapshot | None, telemetry_path: str) -> str:
-    if snapshot is None:
-        body = "<p>The first sampling window has not closed yet.</p>"
-    else:
-        rows = "".join(_row(view) for view in snapshot.entities if view.present)
-        problems = "".join(
-            f"<li>{html.escape(p.what)}: {html.escape(p.why)} {html.escape(p.remedy)}</li>" for p in snapshot.problems
-        )
-        body = (
-            "<table><thead><tr><th>GPU<th>Model<th>Driver claims<th>SM active<th>Working<th>Data</tr></thead>"
-            f"<tbody>{rows}</tbody></table>" + (f"<h2>What is missing</h2><ul>{problems}</ul>" if problems else "")
-        )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Honest GPU Exporter</title>'
-        f"<style>{_STYLE}</style></head><body><h1>Honest GPU Exporter {VERSION}</h1>{body}"
-        f'<p><a href="{html.escape(telemetry_path)}">Metrics</a> · <a href="/-/healthy">Healthy</a> · '
-        '<a href="/-/ready">Ready</a></p></body></html>\n'
-    )
-
-
-def _row(view: EntityView) -> str:
-    instance = view.device.entity.gpu_instance
-    name = view.device.index if instance is None else f"{view.device.index} / instance {instance}"
-    working = view.honest.utilization if view.honest else None
-    cells = (
-        name,
-        view.device.model or "unknown",
-        _percent(view.means.get("busy")),
-        _percent(view.means.get("sm")),
-        _percent(working),
-        f"{view.source}, profiling {view.profiling.value.replace('_', ' ')}",
-    )
-    return "<tr>" + "".join(f"<td>{html.escape(cell)}" for cell in cells) + "</tr>"
-
-
-def _percent(ratio: float | None) -> str:
-    return "absent" if ratio is None else f"{ratio:.1%}"
+    return page_handlers(snapshot, published.history, telemetry_path) | table

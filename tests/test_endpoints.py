@@ -52,8 +52,10 @@ def test_before_the_first_window_it_is_healthy_but_not_ready() -> None:
     assert answer(published, "/-/healthy")[0] == 200
     assert answer(published, "/-/ready")[0] == 503
     assert answer(published, "/metrics")[0] == 503
-    assert "has not closed yet" in answer(published, "/")[1]
+    assert answer(published, "/")[0] == 200  # the page itself; its document says that there is nothing yet
+    assert answer(published, "/api/v1/snapshot")[0] == 503
     published.publish(Snapshot(1, 0.0))
     assert answer(published, "/-/ready") == (200, "Ready.\n")
     assert answer(published, "/metrics")[0] == 200
+    assert answer(published, "/api/v1/snapshot")[0] == 200
     assert answer(published, "/nothing")[0] == 404

@@ -18,6 +18,7 @@ WRONG_USE = 2  # exit status (DESIGN 8)
 _ABOUT = {
     Command.SERVE: "Read GPUs and serve what the driver claims next to what the silicon did, for Prometheus.",
     Command.RECORD: "Read GPUs and write every sample to a file, which --source=replay plays.",
+    Command.TOP: "Show the node of an exporter that runs, in this terminal.",
     Command.DOCTOR: "Say what works here, what does not, why, and what to do. Status 1: no honest numbers.",
     Command.PROFILING: "Pause or resume DCGM's profiling, for Nsight and others who need the GPU's counters.",
 }

@@ -41,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(asked: Asked, loaded: Loaded) -> int:
     # imported where they are needed: --version and a wrong flag should not wait for the web server
+    if asked.command is Command.TOP:
+        return _top(asked, loaded)
     if asked.command is Command.DOCTOR:
         from exporter.cli.doctor import doctor
 
@@ -63,6 +65,20 @@ def _run(asked: Asked, loaded: Loaded) -> int:
 
         return record(loaded.settings)
     return serve(asked, loaded)
+
+
+def _top(asked: Asked, loaded: Loaded) -> int:
+    from exporter.cli.top import check_top, top
+    from exporter.cli.top_client import Unreachable
+
+    check_top(loaded.settings)
+    if asked.flags.get("check_config"):
+        print("the configuration is valid")
+        return 0
+    try:
+        return top(loaded.settings)
+    except Unreachable as error:
+        return _failed(str(error), CANNOT)
 
 
 def _failed(message: str, status: int) -> int:
