@@ -141,3 +141,11 @@ def test_what_fires(tmp_path: Path, case: str) -> None:
 def test_an_alert_waits_and_does_not_fire_for_a_moment(tmp_path: Path) -> None:
     brief = HEALTHY | {f"honest_gpu_sm_active_seconds_total{{{GPU}}}": f"0+54x60 {54 * 60}+0x8 {54 * 60}+54x50"}
     assert fired(tmp_path, brief, minutes=72) == set()
+
+
+def test_every_alert_has_its_runbook_and_says_where_and_who() -> None:
+    text = (RULES / "alerts.yml").read_text()
+    for name in re.findall(r"alert: (\w+)", text):
+        assert f"runbook_url: docs/runbooks/{name}.md" in text
+        assert (RULES.parent / "docs" / "runbooks" / f"{name}.md").exists()
+    assert len(re.findall("summary:", text)) == len(re.findall("severity:", text)) == len(re.findall("alert:", text))
