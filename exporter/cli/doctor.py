@@ -162,10 +162,23 @@ def _rights(report: Report) -> None:
         text = "profiling is for administrators only" if restricted == "1" else "profiling is open to all users"
         report.checks.append(Check("driver parameter", text, None))
     report.checks.append(Check("CAP_SYS_ADMIN", "yes" if _capable() else "no", None))
+    profilers = sorted({name for name in _running() if name in _PROFILERS})
+    if profilers:
+        text = f"running: {', '.join(profilers)}; before Hopper only one at a time has the counters"
+        report.checks.append(Check("profilers", text, None))
     host_view = _first_line(Path("/proc/2/comm")) == "kthreadd"
     report.checks.append(
         Check("host's processes", "visible" if host_view else "not visible: processes cannot be attributed", None)
     )
+
+
+_PROFILERS = frozenset({"nv-hostengine", "nsys", "nsys-agent", "ncu", "nv-nsight-cu-cl", "dcgmproftester"})
+
+
+def _running() -> Iterator[str]:
+    """Names of the processes that are visible here, as the kernel keeps them (15 characters)."""
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        yield _first_line(path)
 
 
 def _parameter(name: str) -> str | None:
