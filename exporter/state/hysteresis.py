@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
-from operator import attrgetter
 from typing import Any
 
+from exporter.state.rolling import Rolling
 from exporter.state.rules import RULES, Evidence, State, Verdict, judge
 from exporter.state.thresholds import Thresholds
 
 HOLD = 30.0  # seconds: the window of the evidence, and the least time in a state (DESIGN 6, 5)
 SLACK = 0.15  # share by which limits are eased for the state that is held
-_RATIOS = [each.name for each in fields(Evidence) if each.name not in ("allocated", "processes", "pipes")]
+_RATIOS = tuple(each.name for each in fields(Evidence) if each.name not in ("allocated", "processes", "pipes"))
+_PIPE = "pipe:"
 _UNSEEN = Verdict(State.UNKNOWN, "not observed for long enough")
 
 
@@ -26,16 +24,18 @@ class Tracker:
     hold: float = HOLD
     verdict: Verdict = _UNSEEN
     since: float | None = None
-    _window: deque[tuple[float, float, Evidence]] = field(default_factory=deque)  # (end, seconds, evidence)
+    _rolling: Rolling = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rolling = Rolling(self.hold)
 
     def feed(self, end: float, seconds: float, evidence: Evidence) -> Verdict:
         """One sampling window of ``seconds`` that ended at ``end``; the state after it."""
         if self.since is None:
             self.since = end - seconds
-        self._window.append((end, seconds, evidence))
-        while self._window and self._window[0][0] <= end - self.hold:
-            self._window.popleft()
-        mean = self._mean()
+        if not self._rolling.add(end, seconds, _values(evidence)):
+            return self.verdict
+        mean = self._mean(evidence)
         found = judge(mean, self.thresholds)
         if found.state is self.verdict.state:
             self.verdict = found
@@ -57,20 +57,15 @@ class Tracker:
                 return True
         return True
 
-    def _mean(self) -> Evidence:
+    def _mean(self, newest: Evidence) -> Evidence:
         """Field by field, over the samples that have it; a field that most of the window lacks is lacking."""
-        newest, pipes = self._window[-1][2], {name for _, _, evidence in self._window for name in evidence.pipes}
-        means: dict[str, Any] = {name: self._weigh(attrgetter(name)) for name in _RATIOS}
-        found = {name: self._weigh(partial(_pipe, name)) for name in pipes}
-        return replace(newest, pipes={name: mean for name, mean in found.items() if mean is not None}, **means)
-
-    def _weigh(self, get: Callable[[Evidence], float | None]) -> float | None:
-        known = [(seconds, value) for _, seconds, e in self._window if (value := get(e)) is not None]
-        covered = sum(seconds for seconds, _ in known)
-        if not known or 2 * covered < sum(seconds for _, seconds, _ in self._window):
-            return None
-        return sum(seconds * value for seconds, value in known) / covered
+        means = self._rolling.means()
+        ratios: dict[str, Any] = {name: means.get(name) for name in _RATIOS}
+        pipes = {name.removeprefix(_PIPE): mean for name, mean in means.items() if name.startswith(_PIPE)}
+        return replace(newest, pipes=pipes, **ratios)
 
 
-def _pipe(name: str, evidence: Evidence) -> float | None:
-    return evidence.pipes.get(name)
+def _values(evidence: Evidence) -> dict[str, float]:
+    values = {name: value for name in _RATIOS if (value := getattr(evidence, name)) is not None}
+    values.update((_PIPE + name, value) for name, value in evidence.pipes.items())
+    return values
