@@ -7,7 +7,7 @@ from typing import Any
 
 from exporter.fields import CLOCK_EVENTS
 from exporter.model import Absence, Entity, Reading
-from exporter.sources.nvml.library import absence
+from exporter.sources.nvml.library import LOST, absence
 
 FAST_SECONDS = 0.9  # sampling faster than this asks for the context no more often, and delivers it again in between
 SLOW_SECONDS = 10.0  # what hardly changes
@@ -96,7 +96,7 @@ class Context:
         self._fast_at = self._slow_at = float("-inf")
 
     def read(self, handle: Any, now: float) -> Iterator[Reading]:
-        """All readings, each with the moment it was read at."""
+        """All readings, each with the moment it was read at. NVMLError when the GPU is lost."""
         if now - self._fast_at >= FAST_SECONDS:
             self._fast = list(self._ask(handle, now))
             self._fast_at = now
@@ -118,6 +118,8 @@ class Context:
         try:
             return Reading(self._entity, field, now, read(self._nvml, handle))
         except self._nvml.NVMLError as error:
+            if error.value in LOST:
+                raise
             why = absence(error)
             if why is Absence.NOT_SUPPORTED:
                 self._unsupported.add(field)

@@ -13,31 +13,25 @@ from typing import Any
 
 from exporter.fields import FIELDS, LINKS, Kind
 from exporter.model import Absence, Entity, Reading
-from exporter.sources.nvml.library import absence
+from exporter.sources.nvml.library import LOST, absence
 
-SHORTEST = 0.1  # seconds between two samples
+SHORTEST = 0.1 - 1e-6  # seconds between two samples; a tenth of a second is not exact in binary
 LONGEST = 60.0  # seconds; a mean over more says too little about when
 MIB = 2**20
 METRICS = tuple(name for name, spec in FIELDS.items() if spec.gpm is not None)
 WITHOUT_LINKS = tuple(name for name in METRICS if name not in LINKS)
 
 
-def supported(nvml: Any, handle: Any) -> bool:
-    """Whether the GPU has GPM; False also where the driver is older than the question."""
-    try:
-        return bool(nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice)
-    except nvml.NVMLError:
-        return False
-
-
 class Gpm:
     """Two samples of one entity. ``close`` frees them; so does every failure that makes them useless."""
 
-    def __init__(self, nvml: Any, entity: Entity, fields: Sequence[str]) -> None:
-        self._nvml, self._entity, self.fields = nvml, entity, fields
+    def __init__(self, nvml: Any, entity: Entity, fields: Sequence[str], mig_uuid: str = "") -> None:
+        self._nvml, self._entity = nvml, entity
+        self.of = (fields, mig_uuid)  # the number of an instance may come back as another instance
         self._last: tuple[float, Any] | None = None  # (time, sample)
         self._spare: Any = None
         self._samples = 0  # in a row: the first interval of an entity is not to be trusted
+        self._fields = fields
         self._request = nvml.c_nvmlGpmMetricsGet_t()
         self._request.version = nvml.NVML_GPM_METRICS_GET_VERSION
         self._request.numMetrics = len(fields)
@@ -48,14 +42,16 @@ class Gpm:
         self._scales = [MIB if FIELDS[field].kind is Kind.RATE else 0.01 for field in fields]
 
     def read(self, handle: Any, now: float) -> Iterator[Reading]:
-        """Means since the last read; nothing before the second interval."""
+        """Means since the last read; nothing before the second interval. NVMLError when the GPU is lost."""
         if self._last is not None and now - self._last[0] < SHORTEST:
             return
         try:
             sample = self._take(handle)
         except self._nvml.NVMLError as error:
             self._forget()
-            for field in self.fields:
+            if error.value in LOST:
+                raise
+            for field in self._fields:
                 yield Reading(self._entity, field, now, None, None, absence(error))
             return
         before, self._last, self._spare = self._last, (now, sample), None
@@ -83,12 +79,14 @@ class Gpm:
         try:
             nvml.nvmlGpmMetricsGet(request)
         except nvml.NVMLError as error:
-            for field in self.fields:
+            if error.value in LOST:
+                raise
+            for field in self._fields:
                 yield Reading(self._entity, field, end, None, start, absence(error))
             return
         # the binding's structs compute each attribute in Python: its plain C fields are read ten times as fast
         code_of, value_of = nvml.c_nvmlGpmMetric_t.nvmlReturn.__get__, nvml.c_nvmlGpmMetric_t.value.__get__
-        for field, metric, scale in zip(self.fields, self._metrics, self._scales, strict=True):
+        for field, metric, scale in zip(self._fields, self._metrics, self._scales, strict=True):
             code, value = code_of(metric), value_of(metric)
             if code != 0:
                 yield Reading(self._entity, field, end, None, start, absence(nvml.NVMLError(code)))

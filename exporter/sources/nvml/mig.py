@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from exporter.sources.nvml.library import text
+from exporter.sources.nvml.library import FUNCTION_NOT_FOUND, LOST, NOT_SUPPORTED, text
 
 _PROFILE = re.compile(r"(\d+c\.)?(\d+g\.\d+gb\S*)")
 
@@ -28,13 +28,17 @@ class Instances:
     def __init__(self, nvml: Any) -> None:
         self._nvml = nvml
         self._known: dict[str, tuple[int, str]] = {}  # MIG UUID -> (GPU instance, profile)
+        self._on = False
 
     def enabled(self, handle: Any) -> bool:
-        """Whether MIG is on now."""
+        """Whether MIG is on now; as last known when the driver fails to tell. NVMLError when the GPU is lost."""
         try:
-            return bool(self._nvml.nvmlDeviceGetMigMode(handle)[0])
-        except self._nvml.NVMLError:
-            return False
+            self._on = bool(self._nvml.nvmlDeviceGetMigMode(handle)[0])
+        except self._nvml.NVMLError as error:
+            if error.value in LOST:
+                raise
+            self._on = self._on and error.value not in (NOT_SUPPORTED, FUNCTION_NOT_FOUND)
+        return self._on
 
     def list(self, handle: Any) -> Iterator[Instance]:
         """Each GPU instance once, also when several compute instances share it."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from exporter.model import SourceError
-from exporter.sources.nvml.gpm import supported
+from exporter.sources.nvml import complaints, support
+from exporter.sources.nvml.lane import Lane
 from exporter.sources.nvml.library import load, open_library, text
+
+DEADLINE = 10.0  # seconds for all GPUs together; without persistence mode the first look at each takes a second or two
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,8 @@ class Found:
     gpm: bool = False
     mig: bool = False
     problem: str = ""
+    without_gpm: str = ""  # why it has no GPM
+    remedy: str = ""  # of the problem, or of the missing GPM
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,31 +37,53 @@ class Probe:
     gpus: tuple[Found, ...]
 
 
-def probe(nvml: Any = None) -> Probe:
-    """Opens and closes the library. SourceError when there is no driver or no GPU."""
+def probe(nvml: Any = None, *, deadline: float = DEADLINE) -> Probe:
+    """Opens and closes the library. SourceError when there is no driver or no GPU. A GPU that hangs is a problem of
+    that GPU; the library is then left open."""
     nvml = load() if nvml is None else nvml
     open_library(nvml)
+    lanes: list[Lane[Found]] = []
     try:
         driver = text(nvml.nvmlSystemGetDriverVersion())
-        gpus = tuple(_look(nvml, index) for index in range(nvml.nvmlDeviceGetCount()))
+        lanes += (Lane(f"probe-{index}") for index in range(nvml.nvmlDeviceGetCount()))
+        for index, lane in enumerate(lanes):
+            lane.start(lambda index=index: _look(nvml, index))  # type: ignore[misc]
+        until = time.monotonic() + deadline
+        gpus = tuple(_found(index, lane, until, deadline) for index, lane in enumerate(lanes))
     except nvml.NVMLError as error:
         raise SourceError(f"the NVIDIA driver does not list its GPUs: {error}", "nvidia-smi; dmesg") from error
     finally:
-        with contextlib.suppress(nvml.NVMLError):
-            nvml.nvmlShutdown()
+        free = not [lane for lane in lanes if lane.stuck]
+        for lane in lanes:
+            lane.close()
+        if free:
+            with contextlib.suppress(nvml.NVMLError):
+                nvml.nvmlShutdown()
     if not gpus:
         raise SourceError("the NVIDIA driver lists no GPU", "in a container: NVIDIA_VISIBLE_DEVICES=all")
     return Probe(driver, gpus)
 
 
+def _found(index: int, lane: Lane[Found], until: float, deadline: float) -> Found:
+    try:
+        return lane.finish(max(0.0, until - time.monotonic()))
+    except TimeoutError:
+        hung = complaints.hung(index, "", deadline)
+        return Found(index, problem=hung.why, remedy=hung.remedy)
+
+
 def _look(nvml: Any, index: int) -> Found:
+    uuid = ""
     try:
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
-        uuid, model = text(nvml.nvmlDeviceGetUUID(handle)), text(nvml.nvmlDeviceGetName(handle))
+        uuid = text(nvml.nvmlDeviceGetUUID(handle))
+        model = text(nvml.nvmlDeviceGetName(handle))
+        gpm = support.ask(nvml, handle)
     except nvml.NVMLError as error:
-        return Found(index, problem=str(error))
+        problem = complaints.unreadable(index, uuid, error)
+        return Found(index, uuid, problem=problem.why, remedy=problem.remedy)
     try:
         mig = bool(nvml.nvmlDeviceGetMigMode(handle)[0])
     except nvml.NVMLError:
         mig = False
-    return Found(index, uuid, model, supported(nvml, handle), mig)
+    return Found(index, uuid, model, gpm.absence is None, mig, without_gpm=gpm.why, remedy=gpm.remedy)

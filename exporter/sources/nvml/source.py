@@ -1,32 +1,45 @@
-"""The source `nvml`: finds the boards at each read, and reads each in a lane of its own."""
+"""The source `nvml`: all GPUs that the driver lists, each visited in a lane of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from exporter.model import Batch, Device, Problem, ProcessUse, Reading, SourceError
-from exporter.sources.nvml.board import Board, BoardReading
-from exporter.sources.nvml.lane import Lane
-from exporter.sources.nvml.library import FUNCTION_NOT_FOUND, LOST, UNINITIALIZED, load, open_library, text
+from exporter.sources.nvml import complaints
+from exporter.sources.nvml.board import BoardReading
+from exporter.sources.nvml.library import load, open_library
+from exporter.sources.nvml.slot import Slot, Wanted
 from exporter.sources.nvml.xid import XidWatch
 
 log = logging.getLogger(__name__)
-DEADLINE = 2.0  # seconds for all boards of one read together; one that takes longer is given up
-REOPEN_SECONDS = 30.0  # between attempts to open the library anew while a board is missing
+DEADLINE = 2.0  # seconds for all GPUs of one read together; one that takes longer is given up
+REOPEN_SECONDS = 30.0  # a GPU is missing for so long: the library is opened anew; twice as long each time it is in vain
+REOPEN_LONGEST = 600.0  # because it costs every other GPU some windows of its measurement
 
 
 @dataclass(slots=True)
-class _Slot:
-    """One board with its lane."""
+class _Gathered:
+    """What one read brought so far."""
 
-    board: Board
-    handle: Any
-    lane: Lane[BoardReading] = field(repr=False)
+    devices: list[Device] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    processes: list[ProcessUse] | None = None
+    seen: set[str] = field(default_factory=set)  # GPUs that were read, hang, or are complained about
+    failed: bool = False  # some GPU answers with an error
+
+    def add(self, made: BoardReading) -> None:
+        """A GPU that was read."""
+        self.devices += made.devices
+        self.readings += made.readings
+        self.problems += made.problems
+        if made.processes is not None:
+            self.processes = [*(self.processes or ()), *made.processes]
 
 
 class NvmlSource:
@@ -47,154 +60,145 @@ class NvmlSource:
         """``gpm`` False: the claim and the context only. ``processes_only``: who holds GPUs, beside another source that
         reads the rest. ``only``: which boards, by UUID. Opens at the first read."""
         self._nvml = nvml
-        self._gpm, self._processes_only = gpm and not processes_only, processes_only
-        self._wall, self._deadline, self._only = wall, deadline, only
+        self._wanted = Wanted(gpm and not processes_only, processes_only, only)
+        self._wall, self._deadline = wall, deadline
         self._open = False
-        self._slots: dict[str, _Slot] = {}
-        self._seen: dict[int, str] = {}  # index -> UUID, for messages about boards that do not say theirs any more
+        self._slots: dict[int, Slot] = {}  # by the driver's index
         self._xids: XidWatch | None = None
-        self._reopened = float("-inf")
-        self._known: dict[str, Device] = {}  # boards as last read
+        self._late: list[tuple[str, int]] = []  # Xids that came before the library was opened anew
+        self._known: dict[str, Device] = {}  # boards as last read, by UUID
+        self._wait = REOPEN_SECONDS
+        self._reopen_at: float | None = None
 
     def read(self, now: float) -> Batch:
         """Everything since the last read. SourceError when the driver as a whole cannot be read."""
-        self._ensure_open(now)
-        try:
-            problems = self._find(now)
-        except self._nvml.NVMLError as error:
+        wall = self._wall()  # at ``now``: what follows may take its time
+        if self._reopen_at is not None and now >= self._reopen_at and not self._stuck():
+            log.info("opening the driver's library anew: a GPU is missing")
             self._shut()
-            raise SourceError(f"the NVIDIA driver does not list its GPUs: {error}", "nvidia-smi; dmesg") from error
-        if not self._slots and not problems:
-            self._shut()
-            raise SourceError(
-                "the NVIDIA driver lists no GPU", "check `lspci -d 10de:`; in a container NVIDIA_VISIBLE_DEVICES=all"
-            )
-        return self._read_all(now, problems)
+            self._wait, self._reopen_at = min(2 * self._wait, REOPEN_LONGEST), None
+        self._ensure_open()
+        self._find()
+        gathered = self._visit(now, wall)
+        self._note_missing(now, gathered)
+        self._add_xids(now, gathered)
+        return Batch(
+            self.name, now, gathered.devices, gathered.readings, gathered.problems, processes=gathered.processes
+        )
 
     def close(self) -> None:
-        """Free samples, event set and library."""
+        """Free samples, event set and library; what a call that hangs holds is left."""
         self._shut()
 
-    def _ensure_open(self, now: float) -> None:
+    def _ensure_open(self) -> None:
         if self._nvml is None:
             self._nvml = load()
         if not self._open:
             open_library(self._nvml)
             self._open = True
-            self._reopened = now
-            self._xids = XidWatch(self._nvml)
+            self._xids = None if self._wanted.processes_only else XidWatch(self._nvml)
 
-    def _find(self, now: float) -> list[Problem]:
-        """Bring the slots in line with what the driver lists now."""
-        nvml, listed, problems = self._nvml, set[str](), list[Problem]()
-        for index in range(nvml.nvmlDeviceGetCount()):
-            uuid = self._seen.get(index, "")
-            try:
-                handle = nvml.nvmlDeviceGetHandleByIndex(index)
-                uuid = text(nvml.nvmlDeviceGetUUID(handle))
-                if not self._only(uuid):
-                    continue
-                self._seen[index] = uuid
-                if uuid not in self._slots:
-                    board = Board(nvml, handle, uuid, index, gpm=self._gpm, processes_only=self._processes_only)
-                    self._slots[uuid] = _Slot(board, handle, Lane(f"nvml-{index}"))
-                    log.info("GPU %d is %s (%s), GPM %s", index, board.model, uuid, "yes" if board.gpm else "no")
-                if self._xids is not None and not self._processes_only:
-                    self._xids.watch(handle, uuid)
-                listed.add(uuid)
-            except nvml.NVMLError as error:
-                if error.value == UNINITIALIZED:
-                    raise
-                problems.append(_unreadable(index, uuid, error))
-        for uuid in self._slots.keys() - listed:
-            slot = self._slots.pop(uuid)
-            slot.lane.close()
-            with contextlib.suppress(nvml.NVMLError):
-                slot.board.close()
-        missing = problems or self._slots.keys() != set(self._seen.values())
-        if missing and now - self._reopened >= REOPEN_SECONDS:
-            self._reopen(now)
-        return problems
+    def _find(self) -> None:
+        """One slot for each GPU that is listed now."""
+        try:
+            count = self._nvml.nvmlDeviceGetCount()
+        except self._nvml.NVMLError as error:
+            self._give_up()
+            raise SourceError(f"the NVIDIA driver does not list its GPUs: {error}", "nvidia-smi; dmesg") from error
+        if count == 0:
+            self._give_up()
+            raise SourceError(
+                "the NVIDIA driver lists no GPU", "check `lspci -d 10de:`; in a container NVIDIA_VISIBLE_DEVICES=all"
+            )
+        for index in range(count):
+            if index not in self._slots:
+                self._slots[index] = Slot(self._nvml, index, self._wanted, self._xids)
+        for index in [index for index in self._slots if index >= count and not self._slots[index].lane.stuck]:
+            self._slots.pop(index).close()
 
-    def _reopen(self, now: float) -> None:
-        """Boards that came or came back are listed after a new initialization only."""
-        if any(slot.lane.stuck for slot in self._slots.values()):
-            return  # a call is still under way in the library
-        self._shut()
-        with contextlib.suppress(SourceError):
-            self._ensure_open(now)
-            for problem in self._find(now):
-                log.warning("%s: %s", problem.what, problem.why)
-
-    def _read_all(self, now: float, problems: list[Problem]) -> Batch:
-        wall = self._wall()
-        devices: list[Device] = []
-        readings: list[Reading] = []
-        processes: list[ProcessUse] | None = None
-        running: list[_Slot] = []
+    def _visit(self, now: float, wall: float) -> _Gathered:
+        gathered, running = _Gathered(), list[Slot]()
         for slot in self._slots.values():
             if slot.lane.stuck:
-                problems.append(_hung(slot))
-                continue
-            slot.lane.start(lambda board=slot.board: board.read(now, wall))  # type: ignore[misc]
-            running.append(slot)
+                self._complain(gathered, slot, complaints.hung(slot.index, slot.uuid, self._deadline))
+            else:
+                slot.lane.start(lambda slot=slot: slot.visit(now, wall))  # type: ignore[misc]
+                running.append(slot)
         deadline = time.monotonic() + self._deadline
         for slot in running:
-            try:
-                made = slot.lane.finish(max(0.0, deadline - time.monotonic()))
-            except TimeoutError:
-                problems.append(_hung(slot))
-                continue
-            except self._nvml.NVMLError as error:
-                problems.append(_unreadable(None, slot.board.entity.uuid, error))
-                continue
-            devices += made.devices
-            readings += made.readings
-            problems += made.problems
-            if made.processes is not None:
-                processes = [*(processes or ()), *made.processes]
-        self._known |= {device.entity.uuid: device for device in devices if device.entity.gpu_instance is None}
-        for uuid, code in self._xids.drain() if self._xids is not None else ():
+            self._collect(gathered, slot, max(0.0, deadline - time.monotonic()))
+        return gathered
+
+    def _collect(self, gathered: _Gathered, slot: Slot, patience: float) -> None:
+        try:
+            made = slot.lane.finish(patience)
+        except TimeoutError:
+            self._complain(gathered, slot, complaints.hung(slot.index, slot.uuid, self._deadline))
+        except self._nvml.NVMLError as error:
+            self._complain(gathered, slot, complaints.unreadable(slot.index, slot.uuid, error))
+            gathered.failed = True
+        except Exception as error:  # costs this GPU, not the others
+            log.exception("GPU %d failed in a way that was not foreseen", slot.index)
+            self._complain(gathered, slot, complaints.unforeseen(slot.index, slot.uuid, error))
+        else:
+            gathered.seen.add(slot.uuid)
+            if made is not None:
+                gathered.add(made)
+                self._known[slot.uuid] = made.devices[0]
+
+    def _complain(self, gathered: _Gathered, slot: Slot, problem: Problem) -> None:
+        gathered.seen.add(slot.uuid)
+        if not slot.uuid or self._wanted.only(slot.uuid):
+            gathered.problems.append(problem)
+
+    def _note_missing(self, now: float, gathered: _Gathered) -> None:
+        """Boards that came back are listed after a new initialization only."""
+        gone = sorted(self._known.keys() - gathered.seen)
+        gathered.problems += (complaints.unlisted(uuid) for uuid in gone)
+        if not gone and not gathered.failed:
+            self._wait, self._reopen_at = REOPEN_SECONDS, None
+        elif self._reopen_at is None:
+            self._reopen_at = now + self._wait
+
+    def _add_xids(self, now: float, gathered: _Gathered) -> None:
+        listed = {device.entity for device in gathered.devices}
+        for uuid, code in self._drained():
             board = self._known.get(uuid)
             if board is None:
+                log.warning("Xid %d of %s, which was never read", code, uuid)
                 continue
-            if board.entity not in {device.entity for device in devices}:
-                devices.append(board)  # it is lost, which the Xid explains: listed once more, so that it is counted
-            readings.append(Reading(board.entity, "xid", now, 1.0, None, None, str(code)))
-        return Batch(self.name, now, devices, readings, problems, processes=processes)
+            if (
+                board.entity not in listed
+            ):  # it is lost, which the Xid explains: listed once more, so that it is counted
+                listed.add(board.entity)
+                gathered.devices.append(board)
+            gathered.readings.append(Reading(board.entity, "xid", now, 1.0, None, None, str(code)))
+
+    def _drained(self) -> Iterator[tuple[str, int]]:
+        late, self._late = self._late, []
+        yield from late
+        if self._xids is not None:
+            yield from self._xids.drain()
+
+    def _stuck(self) -> bool:
+        return any(slot.lane.stuck for slot in self._slots.values())
+
+    def _give_up(self) -> None:
+        """Shut, to begin anew at the next read; not while a call hangs: each time would leave one thread more."""
+        if not self._stuck():
+            self._shut()
 
     def _shut(self) -> None:
+        free = True
         if self._xids is not None:
-            self._xids.close()
+            free = self._xids.close()
+            self._late += self._xids.drain()
             self._xids = None
         for slot in self._slots.values():
-            if not slot.lane.stuck:
-                with contextlib.suppress(self._nvml.NVMLError):
-                    slot.board.close()
-            slot.lane.close()
+            free = slot.close() and free
         self._slots.clear()
         if self._open:
             self._open = False
-            with contextlib.suppress(self._nvml.NVMLError):
-                self._nvml.nvmlShutdown()
-
-
-def _hung(slot: _Slot) -> Problem:
-    return Problem(
-        f"GPU {slot.board.entity.uuid} does not answer",
-        "a call into the driver has not returned; the GPU is left out until it does",
-        "dmesg | grep -i xid; nvidia-smi --gpu-reset -i UUID, or reboot",
-        slot.board.entity,
-    )
-
-
-def _unreadable(index: int | None, uuid: str, error: Any) -> Problem:
-    which = uuid or f"number {index}"
-    if error.value in LOST:
-        why = "it has fallen off the bus or needs a reset"
-        remedy = f"dmesg | grep -i xid; nvidia-smi --gpu-reset -i {which}"
-    elif error.value == FUNCTION_NOT_FOUND:
-        why, remedy = f"the driver is too old: {error}", "update the NVIDIA driver"
-    else:
-        why, remedy = str(error), "nvidia-smi -q; dmesg"
-    return Problem(f"GPU {which} cannot be read", why, remedy)
+            if free:  # shutting the library under a call may crash, or hang as well
+                with contextlib.suppress(self._nvml.NVMLError):
+                    self._nvml.nvmlShutdown()

@@ -8,39 +8,64 @@ import logging
 import threading
 from typing import Any
 
+from exporter.model import Absence
+from exporter.sources.nvml.library import LOST, absence
+
 log = logging.getLogger(__name__)
 WAIT_MS = 500  # how long one wait lasts; the longest that stopping takes
 
 
 class XidWatch:
-    """One event set for all boards of an open library."""
+    """One event set for all boards of an open library. Boards are added by any thread."""
 
     def __init__(self, nvml: Any) -> None:
+        """Creates the event set; without one every board is refused."""
         self._nvml = nvml
         self._lock = threading.Lock()
         self._pending: list[tuple[str, int]] = []  # (board's UUID, code)
-        self._boards: dict[int | None, str] = {}  # handle as a number -> UUID
+        self._boards: dict[int | None, str] = {}  # handle as a number -> UUID, also of boards that are lost by now
+        self._watched: set[str] = set()
+        self._refused: dict[str, Absence] = {}
         self._stop = threading.Event()
         self._set: Any = None
+        self._why: Absence = Absence.NOT_SUPPORTED
         self._thread: threading.Thread | None = None
-        self._refused: set[str] = set()
-
-    def watch(self, handle: Any, uuid: str) -> None:
-        """Begin to watch a board; a board that cannot be watched is said once."""
-        if uuid in self._boards.values() or uuid in self._refused:
-            return
         try:
-            if self._set is None:
-                self._set = self._nvml.nvmlEventSetCreate()
+            self._set = nvml.nvmlEventSetCreate()
+        except nvml.NVMLError as error:
+            self._why = absence(error)
+            log.info("Xid errors cannot be watched: %s", error)
+
+    def watch(self, handle: Any, uuid: str) -> Absence | None:
+        """Watch a board, if that is not yet done; why its Xids are not seen, or None. NVMLError when it is lost."""
+        if self._set is None:
+            return self._why
+        if uuid in self._watched:
+            return None
+        if (refused := self._refused.get(uuid)) is not None and refused.definitive:
+            return refused
+        with self._lock:
+            self._boards[_number(handle)] = uuid  # before the first event can come
+        try:
             self._nvml.nvmlDeviceRegisterEvents(handle, self._nvml.nvmlEventTypeXidCriticalError, self._set)
         except self._nvml.NVMLError as error:
-            self._refused.add(uuid)
-            log.info("Xid errors of %s cannot be watched: %s", uuid, error)
-            return
-        self._boards[_number(handle)] = uuid
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="xid", daemon=True)
-            self._thread.start()
+            if error.value in LOST:
+                raise
+            if uuid not in self._refused:
+                log.info("Xid errors of %s cannot be watched: %s", uuid, error)
+            self._refused[uuid] = absence(error)
+            return self._refused[uuid]
+        self._refused.pop(uuid, None)
+        self._watched.add(uuid)
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="xid", daemon=True)
+                self._thread.start()
+        return None
+
+    def forget(self, uuid: str) -> None:
+        """The board is lost: it is registered anew when it is back. What is still to come of it is counted."""
+        self._watched.discard(uuid)
 
     def drain(self) -> list[tuple[str, int]]:
         """What came since the last call: (UUID, code)."""
@@ -48,16 +73,17 @@ class XidWatch:
             taken, self._pending = self._pending, []
         return taken
 
-    def close(self) -> None:
-        """End the thread and free the set; a wait that hangs keeps both."""
+    def close(self) -> bool:
+        """End the thread and free the set. False: a wait hangs, and keeps both."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(2 * WAIT_MS / 1000)
             if self._thread.is_alive():
-                return
+                return False
         if self._set is not None:
             with contextlib.suppress(self._nvml.NVMLError):
                 self._nvml.nvmlEventSetFree(self._set)
+        return True
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -68,9 +94,9 @@ class XidWatch:
                     self._stop.wait(WAIT_MS / 1000)  # a lost GPU makes the wait fail at once, again and again
                 continue
             if event.eventType == self._nvml.nvmlEventTypeXidCriticalError:
-                uuid = self._boards.get(_number(event.device))
-                if uuid is not None:
-                    with self._lock:
+                with self._lock:
+                    uuid = self._boards.get(_number(event.device))
+                    if uuid is not None:
                         self._pending.append((uuid, int(event.eventData)))
 
 

@@ -44,6 +44,7 @@ def read(source, seconds):
                    for e, f, end, v, start, why, label in batch.readings if v is not None},
         "spans": {name(r.entity) + " " + r.field: [r.start, r.end] for r in batch.readings if r.start is not None},
         "absent": {name(r.entity) + " " + r.field: r.absence.value for r in batch.readings if r.absence},
+        "xids": [[name(r.entity), r.label, r.value] for r in batch.readings if r.field == "xid" and not r.absence],
         "problems": [[p.what, p.why, p.remedy] for p in batch.problems],
         "processes": None if batch.processes is None else
             [[name(p.entity), p.pid, p.memory_bytes, p.sm] for p in batch.processes],

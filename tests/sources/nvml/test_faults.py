@@ -1,16 +1,17 @@
-"""What goes wrong, and what the person on call is told."""
+"""What goes wrong with the driver or with single values, and what the person on call is told."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.abi.nvml.build import player_library
 from tests.abi.nvml.meeting import h100, one
-from tests.abi.nvml.scenario import Code, Layout, Scenario, failing, hanging, xid
-from tests.abi.scenarios.nodes import h100_mig_node, h100_node
+from tests.abi.nvml.scenario import Code, Scenario, failing
+from tests.abi.scenarios.nodes import h100_node
+from tests.abi.scenarios.workloads import GEMM, running
 from tests.sources.nvml.conftest import Drive
 from tests.sources.nvml.driving import drive
 
@@ -46,47 +47,6 @@ def test_a_driver_that_cannot_be_opened_and_comes_up_later(driven: Drive, code: 
     assert len(up["devices"]) == 1
 
 
-def test_a_lost_gpu_is_named_and_the_others_go_on(driven: Drive) -> None:
-    scenario = replace(h100_node(2), faults=(failing("*", Code.GPU_IS_LOST, gpu="gpu1", start=2),))
-    *_, before, after = driven(scenario, "source = make(); result = reads(source, 0, 1, 2, 3)").result
-    assert len(before["devices"]) == len(after["devices"]) == 1
-    ((what, why, remedy),) = after["problems"]
-    lost = h100_node(2).gpus[1].uuid
-    assert lost in what
-    assert "fallen off the bus" in why
-    assert "--gpu-reset" in remedy
-
-
-def test_a_gpu_that_comes_back_is_read_again(driven: Drive) -> None:
-    scenario = replace(h100_node(2), faults=(failing("*", Code.GPU_IS_LOST, gpu="gpu1", start=2, end=20),))
-    found = driven(scenario, "source = make(); result = reads(source, 0, 1, 2, 21, 60, 61, 62, 63)").result
-    assert len(found[-1]["devices"]) == 2
-    keys = [key for key in found[-1]["values"] if key.endswith(" sm")]
-    assert len(keys) == 2
-
-
-def test_a_call_that_never_returns_costs_its_gpu_alone(driven: Drive) -> None:
-    scenario = replace(h100_node(2), faults=(hanging("nvmlDeviceGetPowerUsage", gpu="gpu1", start=2, end=30),))
-    script = """
-    source = make(deadline=0.3)
-    result = reads(source, 0, 1, 2, 3, 4)
-    threads = threading.active_count()
-    result += reads(source, 5, 6, 7)
-    result.append(threading.active_count() - threads)
-    set_clock(31)
-    time.sleep(0.3)
-    result += reads(source, 32, 33, 34, 35)
-    """
-    found = driven(scenario, script).result
-    healthy = h100_node(2).gpus[0].uuid
-    for batch in found[2:8]:
-        assert list(batch["devices"]) == [healthy]
-        assert "does not answer" in batch["problems"][0][0]
-    assert found[8] == 0  # threads do not pile up
-    assert len(found[-1]["devices"]) == 2
-    assert not found[-1]["problems"]
-
-
 def test_no_permission_for_gpm(driven: Drive) -> None:
     scenario = replace(h100_node(1), faults=(failing("nvmlGpmSampleGet", Code.NO_PERMISSION),))
     found = driven(scenario, READS)
@@ -99,15 +59,6 @@ def test_no_permission_for_gpm(driven: Drive) -> None:
     assert found.playing.report().open_samples == 0  # freed, though each read took one
 
 
-def test_an_old_driver_without_gpm_functions(tmp_path: Path) -> None:
-    library = player_library(frozenset({"nvmlGpmQueryDeviceSupport", "nvmlDeviceGetSamples"}))
-    last = drive(h100_node(1), library, tmp_path / "old", READS).result[-1]
-    (busy,) = [key for key in last["spans"] if key.endswith(" busy")]
-    assert last["spans"][busy] == [2.0, 3.0]  # without the buffer the window is that of the reads
-    (key,) = [key for key in last["absent"] if key.endswith(" sm")]
-    assert last["absent"][key] == "not_supported"
-
-
 def test_one_metric_that_fails_costs_that_metric(driven: Drive) -> None:
     scenario = replace(h100_node(1), faults=(failing("gpm.5", Code.NOT_SUPPORTED), failing("gpm.10", Code.UNKNOWN)))
     last = driven(scenario, READS).result[-1]
@@ -117,40 +68,6 @@ def test_one_metric_that_fails_costs_that_metric(driven: Drive) -> None:
     assert f"{uuid} sm" in last["values"]
 
 
-def test_xids_are_counted_each_also_of_a_gpu_that_is_gone(driven: Drive) -> None:
-    events = (xid(1.5, "gpu0", 31), xid(1.6, "gpu0", 31), xid(2.5, "gpu1", 79))
-    faults = (failing("nvmlDevice*", Code.GPU_IS_LOST, gpu="gpu1", start=2.6),)
-    script = """
-    source = make()
-    result = reads(source, 0, 1)
-    for seconds in (2, 2.55, 3, 4):
-        set_clock(seconds)
-        time.sleep(0.8)
-        result.append(read(source, seconds))
-    """
-    scenario = replace(h100_node(2), events=events, faults=faults)
-    found = driven(scenario, script).result
-    counted = [key.split(" ")[1] for batch in found for key in batch["values"] if " xid" in key]
-    assert sorted(counted) == ["xid:31", "xid:79"] or sorted(counted) == ["xid:31", "xid:31", "xid:79"]
-
-
-def test_mig_is_reconfigured_while_running(driven: Drive) -> None:
-    node = h100_mig_node()
-    board = node.gpus[0]
-    assert board.mig is not None
-    first = board.mig.layouts[0]
-    layouts = (first, Layout(2.5, first.instances[:1]), Layout(4.5, enabled=False))
-    scenario = replace(node, gpus=(replace(board, mig=replace(board.mig, layouts=layouts)),))
-    found = driven(scenario, "source = make(); result = reads(source, 0, 1, 2, 3, 4, 5, 6, 7, 8)")
-    counts = [len(batch["devices"]) - 1 for batch in found.result]
-    assert counts == [4, 4, 4, 1, 1, 0, 0, 0, 0]
-    last = found.result[-1]
-    (uuid,) = last["devices"]
-    assert f"{uuid} busy" in last["values"]  # whole again
-    assert f"{uuid} sm" in last["values"]
-    assert found.playing.report().open_mig_samples == 0
-
-
 def test_a_long_run_leaks_no_sample(driven: Drive) -> None:
     flaky = failing("nvmlGpmSampleGet", Code.UNKNOWN, start=50, end=60)
     script = "source = make(); [read(source, t) for t in range(200)]; result = None"
@@ -158,3 +75,73 @@ def test_a_long_run_leaks_no_sample(driven: Drive) -> None:
     assert report.open_samples == 2
     assert report.open_event_sets == 1
     assert report.init_count == 1
+
+
+def test_a_gpu_that_may_not_be_opened(driven: Drive) -> None:
+    scenario = replace(h100_node(2), faults=(failing("nvmlDeviceGetHandleByIndex*", Code.NO_PERMISSION, gpu="gpu1"),))
+    last = driven(scenario, READS).result[-1]
+    ((what, why, remedy),) = last["problems"]
+    assert what == "GPU number 1 cannot be read"
+    assert "refuses" in why
+    assert "/dev/nvidia1" in remedy
+    assert len(last["devices"]) == 1
+
+
+def test_values_that_are_not_numbers_are_blank(driven: Drive) -> None:
+    gpu = running(h100(), GEMM)
+    assert gpu.gpm is not None
+    last = driven(one(replace(gpu, gpm={**gpu.gpm, 5: math.nan})), READS).result[-1]
+    assert last["absent"][f"{gpu.uuid} tensor"] == "blank"
+    assert last["values"][f"{gpu.uuid} sm"] == pytest.approx(0.98)
+
+
+def test_metrics_that_fail_together_cost_their_interval(driven: Drive) -> None:
+    scenario = replace(one(running(h100(), GEMM)), faults=(failing("nvmlGpmMetricsGet", Code.UNKNOWN, start=3, end=4),))
+    found = driven(scenario, "source = make(); result = reads(source, 0, 1, 2, 3, 4); source.close()")
+    uuid = h100().uuid
+    *_, failed, after = found.result
+    assert failed["absent"][f"{uuid} sm"] == "error"
+    assert after["spans"][f"{uuid} sm"] == [3.0, 4.0]  # the sample of the failed one is good
+    assert found.playing.report().open_samples == 0
+
+
+@pytest.mark.parametrize(("field", "call"), [("power", "nvmlDeviceGetPowerUsage"), ("ecc_corrected", "*EccErrors")])
+def test_a_value_that_fails_is_absent_and_the_others_are_there(driven: Drive, field: str, call: str) -> None:
+    scenario = replace(one(h100()), faults=(failing(call, Code.UNKNOWN),))
+    last = driven(scenario, READS).result[-1]
+    assert last["absent"][f"{h100().uuid} {field}"] == "error"
+    assert f"{h100().uuid} {field}" not in last["values"]
+    assert f"{h100().uuid} energy" in last["values"]
+
+
+def test_an_error_of_our_own_costs_its_gpu_alone(driven: Drive) -> None:
+    script = """
+    source = make()
+    reads(source, 0)
+    def broken(handle):
+        if pynvml.nvmlDeviceGetMinorNumber(handle) == 1:
+            raise ValueError("odd answer")
+        return 60.0
+    import pynvml
+    pynvml.nvmlDeviceGetPowerUsage = broken
+    result = reads(source, 1, 2)
+    """
+    found = driven(h100_node(2), script)
+    last = found.result[-1]
+    assert list(last["devices"]) == [h100_node(2).gpus[0].uuid]
+    ((what, why, _),) = last["problems"]
+    assert h100_node(2).gpus[1].uuid in what
+    assert why == "ValueError: odd answer"
+    assert "Traceback" in found.log
+
+
+def test_a_library_that_is_shut_under_us_is_opened_again(driven: Drive) -> None:
+    script = """
+    source = make()
+    reads(source, 0, 1, 2)
+    import pynvml
+    pynvml.nvmlShutdown()
+    result = reads(source, 3, 4, 5, 6)
+    """
+    *_, last = driven(h100_node(2), script).result
+    assert len([key for key in last["values"] if key.endswith(" sm")]) == 2

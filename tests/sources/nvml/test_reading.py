@@ -38,7 +38,7 @@ def test_the_full_set_of_a_hopper_at_work(driven: Drive) -> None:
         "dram": 0.31,
         "fp32": 0.015,
     }
-    assert {name: values[name] for name in expected} == pytest.approx(expected)
+    assert {name: values[name] for name in expected} == pytest.approx(expected, rel=1e-3)
     assert values["integer"] == pytest.approx(0.06)
     assert values["tensor_hmma"] == pytest.approx(0.82)
     assert values["pcie_transmit"] == pytest.approx(3 * 2**20)
@@ -120,17 +120,13 @@ def test_56_instances_hold_two_samples_each(driven: Drive) -> None:
     assert found.playing.report().open_mig_samples == 2 * 56
 
 
-def test_gpus_without_gpm_have_the_claim_and_say_what_is_missing(driven: Drive) -> None:
-    for scenario, model in ((geforce_node(), "4090"), (Scenario((mixed_node().gpus[2],)), "A100")):
+def test_gpus_without_gpm_have_the_claim_alone(driven: Drive) -> None:
+    for scenario in (geforce_node(), Scenario((mixed_node().gpus[2],))):
         *_, last = driven(scenario, READS).result
-        ((uuid, facts),) = last["devices"].items()
-        assert model in facts[1]
+        ((uuid, _),) = last["devices"].items()
         assert f"{uuid} busy" in last["values"]
         assert last["absent"][f"{uuid} sm"] == "not_supported"
-        ((what, why, remedy),) = last["problems"]
-        assert "no profiling data" in what
-        assert "GPM" in why
-        assert "--dcgm.address" in remedy
+        assert f"{uuid} sm" not in last["values"]
 
 
 def test_instances_without_gpm(driven: Drive) -> None:

@@ -1,0 +1,83 @@
+"""One position in the driver's list: everything about the GPU there happens in a lane of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from exporter.model import Reading
+from exporter.sources.nvml.board import Board, BoardReading
+from exporter.sources.nvml.lane import Lane
+from exporter.sources.nvml.library import LOST, text
+from exporter.sources.nvml.xid import XidWatch
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is read, and of which boards."""
+
+    gpm: bool
+    processes_only: bool
+    only: Callable[[str], bool]
+
+
+class Slot:
+    """Finds its GPU anew at each visit, so that another one in its place is noticed."""
+
+    def __init__(self, nvml: Any, index: int, wanted: Wanted, xids: XidWatch | None) -> None:
+        self._nvml, self.index, self._wanted, self._xids = nvml, index, wanted, xids
+        self.uuid = ""  # as last seen, for messages about a GPU that does not say it any more
+        self.lane: Lane[BoardReading | None] = Lane(f"nvml-{index}")
+        self._board: Board | None = None
+
+    def visit(self, now: float, wall: float) -> BoardReading | None:
+        """In the lane's thread: find the GPU and read it; None: not a wanted one. NVMLError: it cannot be read."""
+        nvml = self._nvml
+        try:
+            handle = nvml.nvmlDeviceGetHandleByIndex(self.index)
+            self.uuid = uuid = text(nvml.nvmlDeviceGetUUID(handle))
+            if not self._wanted.only(uuid):
+                self.drop()
+                return None
+            board = self._board_of(handle, uuid)
+            unseen = self._xids.watch(handle, uuid) if self._xids is not None else None
+            made = board.read(handle, now, wall)
+        except nvml.NVMLError as error:
+            if error.value in LOST:
+                self.drop()
+            raise
+        if unseen is not None:
+            made.readings.append(Reading(board.entity, "xid", now, None, None, unseen))
+        return made
+
+    def _board_of(self, handle: Any, uuid: str) -> Board:
+        if self._board is not None and self._board.entity.uuid == uuid:
+            return self._board
+        self.drop()
+        wanted = self._wanted
+        board = Board(self._nvml, handle, uuid, self.index, gpm=wanted.gpm, processes_only=wanted.processes_only)
+        log.info("GPU %d is %s (%s), GPM %s", self.index, board.model, uuid, "yes" if board.gpm else "no")
+        self._board = board
+        return board
+
+    def drop(self) -> None:
+        """Free what is held of the GPU. In the lane's thread, or while the lane is idle."""
+        if self._board is not None:
+            if self._xids is not None:
+                self._xids.forget(self._board.entity.uuid)
+            with contextlib.suppress(self._nvml.NVMLError):
+                self._board.close()
+            self._board = None
+
+    def close(self) -> bool:
+        """Free everything. False: a call hangs, and keeps what it holds; its thread ends when it is back."""
+        stuck = self.lane.stuck
+        if not stuck:
+            self.drop()
+        self.lane.close()
+        return not stuck
