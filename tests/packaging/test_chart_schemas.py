@@ -13,7 +13,7 @@ from tests.packaging.helm import REPOSITORY, Helm, Manifest
 from tests.packaging.value_sets import VALUE_SETS
 
 CRDS = REPOSITORY.parent / "shared" / "data" / "crds"
-VERSIONS = ("1.27", "1.31", "1.34")
+VERSIONS = ("1.25", "1.31", "1.34")
 NAMES = sorted(VALUE_SETS)
 FOREIGN = ("monitoring.coreos.com/", "cert-manager.io/")
 

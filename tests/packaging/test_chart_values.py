@@ -18,7 +18,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "duration without unit": ({"sampling": {"interval": "fast"}}, "sampling.interval"),
     "text for a switch": ({"collectors": {"processes": {"enabled": "yes"}}}, "collectors.processes.enabled"),
     "port of root": ({"web": {"port": 80}}, "web.port"),
-    "a GPU of its own": ({"resources": {"limits": {"nvidia.com/gpu": 1}}}, "resources.limits"),
+    "a GPU of its own": ({"resources": {"limits": {"nvidia.com/gpu": 1}}}, "nvidia.com.gpu"),
     "user 0 by hand": ({"security": {"runAsUser": 0}}, "security.runAsUser"),
     "digest cut short": ({"image": {"digest": "sha256:abc"}}, "image.digest"),
     "unknown profile": ({"metrics": {"profile": "tiny"}}, "metrics.profile"),
@@ -51,7 +51,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", sorted(WRONG))
 def test_wrong_values_are_refused_by_name(helm: Helm, name: str) -> None:
     values, named = WRONG[name]
-    assert named in helm.refusal(values)
+    assert named in helm.refusal(values).replace("/", ".")  # helm 4 writes source/type
 
 
 def test_all_that_is_wrong_is_said_at_once(helm: Helm) -> None:
