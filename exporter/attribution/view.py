@@ -30,7 +30,7 @@ class AttributionView:
     unattributed: Mapping[Entity, Mapping[str, float]] = field(default_factory=dict)
 
     def allocated(self, entity: Entity) -> bool | None:
-        """Whether somebody holds it; None when no source could tell."""
-        if not any(source.up for source in self.sources):
-            return None
-        return any(holding.entity == entity for holding in self.holdings)
+        """Whether somebody holds it. None: nobody is known to, but a source that may know cannot be read."""
+        if any(holding.entity == entity for holding in self.holdings):
+            return True
+        return False if self.sources and all(source.up for source in self.sources) else None

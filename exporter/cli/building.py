@@ -33,7 +33,7 @@ def build_sources(settings: Settings) -> list[Source]:
     if kind == "dcgm-exporter":
         return [_dcgm_exporter(settings)]
     if kind == "dcgm" or settings[DCGM_ADDRESS]:
-        return [_dcgm(settings, settings[DCGM_ADDRESS]), *_holders()]
+        return [_dcgm(settings, settings[DCGM_ADDRESS]), *_holders(settings[DCGM_ADDRESS])]
     return _drivers(settings)
 
 
@@ -96,11 +96,15 @@ def _embedded(settings: Settings) -> Source:
     return _dcgm(settings, "embedded")
 
 
-def _holders() -> list[Source]:
-    """DCGM does not tell who holds a GPU: the driver does, where it is on this node."""
+def _holders(address: str) -> list[Source]:
+    """DCGM does not tell who holds a GPU: the driver does, where the hostengine is on this node."""
+    from exporter.sources.dcgm.address import parse_address
     from exporter.sources.nvml.probe import probe
     from exporter.sources.nvml.source import NvmlSource
 
+    if not parse_address(address).local:
+        log.info("processes on the GPUs are not known: the hostengine at %s is another machine's", address)
+        return []
     try:
         probe()
     except SourceError as error:

@@ -50,11 +50,8 @@ def speed(value: str) -> float | None:
     """Times real time; None for ``max``: as fast as possible."""
     if value == "max":
         return None
-    try:
-        factor = float(value)
-    except ValueError:
-        factor = 0.0
-    if not 0.001 <= factor <= 10_000:
+    factor = _number(value)
+    if factor is None or not 0.001 <= factor <= 10_000:
         raise ValueError("expected max or a number from 0.001 to 10000, 1 being real time")
     return factor
 
@@ -105,11 +102,8 @@ def resource(value: str) -> str:
 def price(value: str) -> tuple[str, float]:
     """(pattern over models, price); a bare price is for all models."""
     model, _, amount = value.rpartition("=")
-    try:
-        number = float(amount)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < 1e6:
+    number = _number(amount)
+    if number is None or not 0 <= number < 1e6:
         raise ValueError("expected a price such as 2.50, or a model pattern and a price such as *H100*=2.50")
     return model or "*", number
 
@@ -124,10 +118,15 @@ def currency(value: str) -> str:
 def named_ratio(value: str) -> tuple[str, float]:
     """(name, ratio)."""
     name, _, amount = value.partition("=")
-    try:
-        number = float(amount)
-    except ValueError:
-        number = -1.0
-    if not re.fullmatch(r"[a-z_]+", name) or not 0 <= number <= 1:
+    number = _number(amount)
+    if not re.fullmatch(r"[a-z_]+", name) or number is None or not 0 <= number <= 1:
         raise ValueError("expected a threshold's name and a ratio from 0 to 1, such as sm_launch=0.3")
     return name, number
+
+
+def _number(value: str) -> float | None:
+    """None for what is not one."""
+    try:
+        return float(value)
+    except ValueError:
+        return None

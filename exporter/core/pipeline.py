@@ -61,7 +61,9 @@ class Pipeline:
     def absorb(self, batch: Batch) -> None:
         """Take in one batch. Readings of entities that the batch does not list are ignored."""
         self._problems[batch.source] = tuple(batch.problems)
-        if batch.processes is not None:
+        if batch.processes is None:
+            self._processes.pop(batch.source, None)
+        else:
             self._processes[batch.source] = tuple(batch.processes)
         self._rejected.update(batch.rejected)
         if batch.final:

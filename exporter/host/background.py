@@ -11,11 +11,12 @@ from exporter.host.reading import HostReading, RdmaPort
 from exporter.host.view import HostView
 
 log = logging.getLogger(__name__)
+STALE_PASSES = 3  # intervals after which a pass that did not come back leaves nothing to go by
 INTERVAL = 5.0  # seconds; 8 holders with 16 children each cost 12 ms of CPU a pass
 
 
 class HostBackground:
-    """``view`` is the last pass; None before the first."""
+    """``view`` is the last pass; None before the first, and when the last is too long ago to be believed."""
 
     def __init__(self, reader: HostReader, monotonic: Callable[[], float], interval: float = INTERVAL) -> None:
         self._reader = reader
@@ -26,7 +27,12 @@ class HostBackground:
         self._problems: frozenset[str] = frozenset()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="host", daemon=True)
-        self.view: HostView | None = None
+        self._view: HostView | None = None
+
+    @property
+    def view(self) -> HostView | None:
+        fresh = self._last is not None and self._monotonic() - self._last[0] <= STALE_PASSES * self._interval
+        return self._view if fresh else None
 
     def start(self) -> None:
         self._thread.start()
@@ -43,9 +49,9 @@ class HostBackground:
                 log.warning("host: %s: %s (%s)", problem.what, problem.why, problem.remedy)
         self._problems = frozenset(problem.what for problem in reading.problems)
         if self._last is not None and now > self._last[0]:
-            self.view = _view(self._last[1], reading, now - self._last[0])
-        elif self.view is None:
-            self.view = HostView(reading)
+            self._view = _view(self._last[1], reading, now - self._last[0])
+        else:
+            self._view = HostView(reading)
         self._last = (now, reading)
 
     def stop(self, timeout: float) -> None:
@@ -67,14 +73,18 @@ def _view(before: HostReading, after: HostReading, seconds: float) -> HostView:
     for resource, now in after.pressure.items():
         then = before.pressure.get(resource)
         if now.some is not None and then is not None and then.some is not None:
-            pressure[resource] = _share(now.some.seconds - then.some.seconds, seconds)
+            grown = now.some.seconds - then.some.seconds
+            if grown >= 0:
+                pressure[resource] = grown / seconds
     main = {}
     for pid, holder in after.processes.holders.items():
         old = before.processes.holders.get(pid)
         if old is None or old.started != holder.started:
             continue
         if holder.main_thread_cpu_seconds is not None and old.main_thread_cpu_seconds is not None:
-            main[pid] = _share(holder.main_thread_cpu_seconds - old.main_thread_cpu_seconds, seconds)
+            grown = holder.main_thread_cpu_seconds - old.main_thread_cpu_seconds
+            if grown >= 0:
+                main[pid] = grown / seconds
     old_ports = {(port.device, port.port): port for port in before.rdma}
     loads = [load for port in after.rdma for load in _loads(old_ports.get((port.device, port.port)), port, seconds)]
     return HostView(after, pressure, main, max(loads, default=None))
@@ -89,7 +99,3 @@ def _loads(before: RdmaPort | None, after: RdmaPort, seconds: float) -> Iterable
     ):
         if old is not None and new is not None and new >= old:
             yield (new - old) / seconds / after.bytes_per_second
-
-
-def _share(grown: float, seconds: float) -> float:
-    return min(max(grown, 0.0) / seconds, 1.0)

@@ -149,7 +149,8 @@ def _dram(e: Evidence, t: Thresholds) -> bool | None:
         return None
     others = max((*e.pipes.values(), e.tensor or 0.0))
     share = e.dram / (e.dram_ceiling or t.dram_ceiling)
-    return every(above(share, t.dram_bound, t.slack), below(others, e.dram, t.slack))
+    told = None if e.tensor is None else True  # a tensor pipe that is not measured may be the busiest
+    return every(above(share, t.dram_bound, t.slack), below(others, e.dram, t.slack), told)
 
 
 def _tensor(e: Evidence, t: Thresholds) -> bool | None:

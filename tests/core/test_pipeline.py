@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from exporter.core.pipeline import FORGET_AFTER, Pipeline
 from exporter.core.quality import ProfilingState
 from exporter.core.snapshot import EntityView
 from exporter.fields import INT64_BLANK, PROFILING
-from exporter.model import Absence, Batch, Entity, Problem, Reading
+from exporter.model import Absence, Batch, Entity, Problem, ProcessUse, Reading
 from tests.core.building import FULL, GPU, batch, device, readings
 
 LOAD: dict[str, float | Absence] = {
@@ -327,3 +328,13 @@ def test_readings_of_unlisted_entities_and_late_finals(pipeline: Pipeline, clock
     assert len(snapshot.entities) == 1
     assert snapshot.entities[0].means["busy"] == 0.9  # time has ended for it: the last window stays the last
     assert snapshot.entities[0].device.entity == GPU
+
+
+def test_processes_that_are_not_told_any_more_are_not_carried_on() -> None:
+    clock = VirtualClock()
+    pipeline = Pipeline(clock, 1.0)
+    told = ProcessUse(GPU, 7, 1.0)
+    pipeline.absorb(replace(batch(0, 1, {"busy": 0.5}), processes=(told,)))
+    assert pipeline.publish().processes == (told,)
+    pipeline.absorb(batch(1, 2, {"busy": 0.5}))
+    assert pipeline.publish().processes is None

@@ -65,6 +65,10 @@ FIELD = {
         Evidence(busy=1.0, sm=0.95, tensor=0.0, dram=0.3, pipes={"fp64": 0.7}, power=0.9, pcie=0.01, nvlink=0.0),
         State.PIPE_BOUND,
     ),
+    "memory busy, tensor cores not measured": (
+        Evidence(busy=1.0, sm=0.9, dram=0.8, pcie=0.01, nvlink=0.0, power=0.8),
+        State.UNKNOWN,  # they may be busier still
+    ),
     "nothing is known": (Evidence(), State.UNKNOWN),
 }
 

@@ -21,6 +21,12 @@ class Address:
     def embedded(self) -> bool:
         return not self.target
 
+    @property
+    def local(self) -> bool:
+        """Whether it is on this machine, as far as the address tells."""
+        host = self.target.rpartition(":")[0]
+        return self.embedded or self.unix_socket or host in ("localhost", "[::1]") or host.startswith("127.")
+
     def __str__(self) -> str:
         return self.text
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
@@ -111,7 +111,7 @@ class RecordingSource:
             self._devices, end = frame.devices, shift + frame.end
             self._advance(frame)
         final = self._next is None
-        devices = [device for listed in self._devices.values() for device in listed]
+        devices = _merged(self._devices.values())
         details = {"recording": self._path.name}
         return Batch(self.name, end, devices, readings, tuple(problems), rejected, details, final=final)
 
@@ -129,6 +129,15 @@ class RecordingSource:
             self._last = 0.0
             self._frames = _frames(self._path)
             self._next = next(self._frames, None)
+
+
+def _merged(sources: Iterable[Sequence[Device]]) -> list[Device]:
+    """Each entity once, though several sources were recorded: the first one's facts, everybody's fields."""
+    merged: dict[Entity, Device] = {}
+    for device in (device for listed in sources for device in listed):
+        known = merged.get(device.entity, device)
+        merged[device.entity] = replace(known, fields=known.fields | device.fields)
+    return list(merged.values())
 
 
 def is_recording(head: bytes) -> bool:

@@ -43,3 +43,19 @@ def test_addresses(text: str, target: str, unix_socket: bool) -> None:
 def test_what_is_no_address(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         parse_address(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "local"),
+    [
+        ("embedded", True),
+        ("unix:/run/x.sock", True),
+        ("localhost:5555", True),
+        ("127.0.0.1", True),
+        ("[::1]:5555", True),
+        ("10.0.0.7:5555", False),
+        ("node-127.example:5555", False),
+    ],
+)
+def test_which_addresses_are_this_machine(text: str, local: bool) -> None:
+    assert parse_address(text).local is local

@@ -135,3 +135,19 @@ def test_other_files_are_told(tmp_path: Path) -> None:
             open_replay(path, loop=False)
     with pytest.raises(TraceError, match="cannot be read"):
         open_replay(tmp_path / "nothing", loop=False)
+
+
+def test_two_sources_of_the_same_gpus_are_one_device_and_count_once(tmp_path: Path) -> None:
+    """As recorded from a hostengine with the driver's processes beside it."""
+    xid = Reading(GPU, "xid", 101.0, 1.0, None, None, "79")
+    holders = Device(GPU, "0", frozenset({"processes"}))
+    held = Reading(GPU, "processes", 101.0, 2.0)
+    beside = Batch("b", 100.0, (holders,), ()), Batch("b", 101.0, (holders,), (held,))
+    path = recorded(tmp_path / "r", batch(100.0), beside[0], batch(101.0, xid), beside[1])
+    source = RecordingSource("replay", path, loop=False)
+    source.read(0.0)
+    played = source.read(1.0)
+    assert [device.entity for device in played.devices] == [GPU, INSTANCE]
+    assert played.devices[0].fields == {"power", "processes"}
+    assert played.devices[0].mig_enabled
+    assert len(played.readings) == 2
