@@ -103,10 +103,8 @@ class Assembly:
         entity = view.device.entity
         allocated = None if attribution is None else attribution.allocated(entity)
         pids = [process.pid for process in snapshot.processes or () if process.entity == entity]
-        gathered = replace(
-            evidence(view, hardware, allocated, None if host is None else host_evidence(host, pids)),
-            pcie_at_most=boards.get(entity.uuid),
-        )
+        told = None if host is None else host_evidence(host, pids)
+        gathered = evidence(view, hardware, allocated, told, pcie_at_most=boards.get(entity.uuid))
         events = {label: seconds for (field, label), seconds in view.totals.active.items() if field == "clock_event"}
         return replace(view, hardware=hardware, state=self.states.update(now, entity, gathered, events))
 
@@ -126,7 +124,11 @@ def host_evidence(host: HostView, pids: list[int]) -> Mapping[str, float]:
 
 
 def evidence(
-    view: EntityView, hardware: HardwareView, allocated: bool | None, host: Mapping[str, float] | None
+    view: EntityView,
+    hardware: HardwareView,
+    allocated: bool | None,
+    host: Mapping[str, float] | None,
+    pcie_at_most: float | None = None,
 ) -> Evidence:
     """Everything the rules may ask, over the last window."""
     means, instants, found = view.means, view.instants, hardware.saturation
@@ -143,6 +145,7 @@ def evidence(
         dram=means.get("dram"),
         pipes={pipe: means[pipe] for pipe in _PIPES if pipe in means},
         pcie=max(found.pcie.values(), default=None),
+        pcie_at_most=pcie_at_most,
         nvlink=_nvlink(view, hardware),
         rdma=told.get("rdma"),
         collective=_share(means.get("collective"), means.get("busy")),

@@ -38,7 +38,10 @@ class Aligner:
         """Append a piece; what lies before the last cut is left out, it came too late to be compared."""
         start = max(start, self._cut)
         if end - start > GAP:
-            self._tracks.setdefault(field, deque(maxlen=KEPT)).append((start, end, value))
+            track = self._tracks.get(field)
+            if track is None:
+                track = self._tracks[field] = deque(maxlen=KEPT)
+            track.append((start, end, value))
 
     def cut(self, required: Iterable[str]) -> list[Interval]:
         """Close the window. Intervals are disjoint and in order; none until every required field has delivered."""
@@ -63,7 +66,8 @@ class Aligner:
         if any(len(track) != 1 or track[0][0] != start or track[0][1] != end for track in tracks):
             return None
         means = {field: track[0][2] for field, track in zip(wanted, tracks, strict=True)}
-        self._tracks.clear()
+        for track in self._tracks.values():
+            track.clear()
         self._cut = max(self._cut, end)
         return Interval(start, end, means)
 

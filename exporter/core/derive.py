@@ -57,6 +57,9 @@ class Inputs:
         return (*measured, "hollow", "idle") if "sm" in self.required else (*measured, "idle")
 
 
+NOTHING = Inputs(Form.NONE, None, ())
+
+
 @dataclass(frozen=True, slots=True)
 class Honest:
     """The honest numbers of one interval; ``parts`` sum to 1."""

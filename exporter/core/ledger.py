@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
 
 from exporter.core.derive import Honest
 from exporter.fields import FIELDS, Kind
@@ -18,6 +18,7 @@ from exporter.model import Reading
 BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # upper bounds of sm_active_distribution
 NOTHING = 0.005  # SM active (or engine, or claim) up to here is "did nothing"; above the noise of the counters
 STALL_SAMPLES = 2
+HELD = 0.95  # seconds an instant stands: sampling faster than once a second reads some fields once a second only
 HOLD_LIMIT = 10.0  # seconds an instant (power, a clock event) may stand for the time before it; longer is an outage
 
 
@@ -40,8 +41,7 @@ class Totals:
 
     def copy(self) -> Totals:
         """An independent copy, for a Snapshot."""
-        return replace(
-            self,
+        return Totals(
             seconds=dict(self.seconds),
             observed=dict(self.observed),
             amounts=dict(self.amounts),
@@ -49,17 +49,21 @@ class Totals:
             events=dict(self.events),
             parts=dict(self.parts),
             limiters=dict(self.limiters),
+            exceeded=self.exceeded,
             buckets=list(self.buckets),
+            bucket_sum=self.bucket_sum,
+            stalls=self.stalls,
+            stall_seconds=self.stall_seconds,
         )
 
 
 @dataclass(slots=True)
 class Window:
-    """Means (intervals) and values (instants) that one source delivered in its last batch."""
+    """Means (intervals) of one source's last batch, and the instants of the last HELD seconds."""
 
     end: float
     means: dict[str, float] = field(default_factory=dict)
-    instants: dict[str, float] = field(default_factory=dict)
+    instants: dict[str, tuple[float, float]] = field(default_factory=dict)  # field -> (end of its batch, value)
 
 
 class Account:
@@ -74,9 +78,11 @@ class Account:
         self._instant: dict[tuple[str, str], tuple[float, float]] = {}  # (field, label) -> (time, value)
         self._quiet: tuple[int, float] = (0, 0.0)  # samples and seconds in which nothing was done
 
-    def book(self, source: str, end: float, readings: list[Reading]) -> None:
-        """One batch of valid readings (each has a value) of one source; opens a new window for that source."""
-        window = Window(end)
+    def book(self, source: str, end: float, readings: list[Reading], absent: Container[str] = ()) -> None:
+        """One batch of valid readings (each has a value) of one source; opens a new window for that source.
+
+        ``absent``: fields that are known to have no value now."""
+        window = Window(end, instants=self._held(source, end, absent))
         weights: dict[str, float] = {}
         for reading in readings:
             kind = FIELDS[reading.field].kind
@@ -90,14 +96,25 @@ class Account:
                 key = (reading.field, reading.label)
                 self.totals.events[key] = self.totals.events.get(key, 0) + int(reading.value or 0)
             else:
-                window.instants[reading.field] = reading.value or 0.0
+                window.instants[reading.field] = (end, reading.value or 0.0)
                 self._power(reading)
         self.windows[source] = window
+
+    def _held(self, source: str, end: float, absent: Container[str]) -> dict[str, tuple[float, float]]:
+        before = self.windows.get(source)
+        if before is None or end - before.end >= HELD:
+            return {}
+        return {
+            name: (read, value)
+            for name, (read, value) in before.instants.items()
+            if end - read < HELD and name not in absent
+        }
 
     def seen(self, reading: Reading) -> tuple[float, float]:
         """The part of an interval reading that is not booked yet, as (start, end); start >= end: all of it is."""
         assert reading.start is not None
-        return max(reading.start, self._until.get(reading.field, float("-inf"))), reading.end
+        until = self._until.get(reading.field)
+        return reading.start if until is None or until <= reading.start else until, reading.end
 
     def _integrate(self, reading: Reading, kind: Kind, window: Window, weights: dict[str, float]) -> None:
         if reading.start is None or reading.value is None:
@@ -108,13 +125,16 @@ class Account:
             self.rejected[(name, "overlap")] += 1
             return
         self._until[name] = end
-        amount = reading.value * seconds
-        book = self.totals.seconds if kind is Kind.RATIO else self.totals.amounts
+        amount, totals = reading.value * seconds, self.totals
+        book = totals.seconds if kind is Kind.RATIO else totals.amounts
         book[name] = book.get(name, 0.0) + amount
-        self.totals.observed[name] = self.totals.observed.get(name, 0.0) + seconds
-        before = weights.get(name, 0.0)
-        window.means[name] = (window.means.get(name, 0.0) * before + amount) / (before + seconds)
-        weights[name] = before + seconds
+        totals.observed[name] = totals.observed.get(name, 0.0) + seconds
+        before = weights.get(name)
+        if before is None:
+            window.means[name], weights[name] = reading.value, seconds
+        else:
+            weights[name] = before + seconds
+            window.means[name] = (window.means[name] * before + amount) / (before + seconds)
         if name == "sm":
             self.totals.buckets[bisect_left(BUCKETS, reading.value)] += 1
             self.totals.bucket_sum += reading.value
@@ -192,7 +212,7 @@ def merged(windows: Mapping[str, Window], oldest: float) -> tuple[dict[str, floa
     for window in windows.values():
         if window.end >= oldest:
             means.update(window.means)
-            instants.update(window.instants)
+            instants.update((name, value) for name, (_, value) in window.instants.items())
             if window.means or window.instants:
                 latest = window.end if latest is None else max(latest, window.end)
     return means, instants, latest

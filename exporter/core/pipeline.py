@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from exporter.core.align import Aligner, Interval
-from exporter.core.derive import Honest, Inputs, honest, inputs
+from exporter.core.derive import NOTHING, Honest, Inputs, honest, inputs
 from exporter.core.door import REJECTIONS, check
-from exporter.core.ledger import Account, merged
+from exporter.core.ledger import HELD, Account, merged
 from exporter.core.quality import DISTRUSTED, ProfilingState, Thresholds, Watch
 from exporter.core.snapshot import EntityView, Snapshot, SourceView
 from exporter.fields import PROFILING, TENSOR_PIPES
@@ -34,6 +34,8 @@ class _Entry:
     aligner: Aligner = field(default_factory=Aligner)
     together: Aligner = field(default_factory=Aligner)
     absences: dict[str, Absence] = field(default_factory=dict)
+    given: Inputs = NOTHING
+    said: dict[str, float] = field(default_factory=dict)  # field -> when its absence was last told
     honest: Honest | None = None
     honest_end: float = float("-inf")
     last_sample: float | None = None
@@ -114,19 +116,23 @@ class Pipeline:
 
     def _absorb(self, batch: Batch, device: Device, readings: list[Reading]) -> None:
         entry = self._entry(batch, device)
-        checked = self._through_door(entry, device, readings)
+        checked = self._through_door(entry, device, readings, batch.end)
         values = {r.field: r.value for r in checked if r.value is not None}
         expected = not device.fields.isdisjoint(PROFILING)
         if readings and (expected or entry.source == batch.source):
             state = entry.watch.feed(expected, values, entry.absences)
             if state in DISTRUSTED:
-                checked = self._distrust(entry, checked)
-        given, measured = self._inputs(entry), self._reported(entry) & _PROFILING
-        entry.account.book(batch.source, batch.end, self._aligned(entry, checked, given.required, measured))
+                checked = self._distrust(entry, checked, batch.end)
+        reported = self._reported(entry)
+        given, measured = self._inputs(entry.device, reported), reported & _PROFILING
+        entry.given = given
+        valid = self._aligned(entry, checked, given.required, measured)
+        entry.account.book(batch.source, batch.end, valid, absent=entry.absences)
         window = entry.account.windows[batch.source]
         if window.means or window.instants:
             entry.last_sample = batch.end
-        self._derive(entry, given, measured, window.instants.get("processes"))
+        _, processes = window.instants.get("processes", (None, None))
+        self._derive(entry, given, measured, processes)
 
     def _entry(self, batch: Batch, device: Device) -> _Entry:
         entry = self._entries.get(device.entity)
@@ -140,26 +146,31 @@ class Pipeline:
             entry.device, entry.details = device, batch.details
         return entry
 
-    def _through_door(self, entry: _Entry, device: Device, readings: list[Reading]) -> list[Reading]:
+    def _through_door(self, entry: _Entry, device: Device, readings: list[Reading], now: float) -> list[Reading]:
         """Range checks, and the claim that a board cut into instances cannot have (CASES 2, 35)."""
-        entry.absences = {f: a for f, a in entry.absences.items() if f not in device.fields}
+        told = {reading.field for reading in readings}
+        entry.absences = {
+            field: absence
+            for field, absence in entry.absences.items()
+            if field not in device.fields or (field not in told and now - entry.said[field] < HELD)
+        }
         checked = []
         for raw in readings:
             impossible = device.mig_enabled and raw.field in ("busy", "memory_busy")
             reading = check(raw._replace(value=None, absence=Absence.NOT_SUPPORTED) if impossible else raw)
             if reading.absence is not None:
-                entry.absences[reading.field] = reading.absence
+                entry.absences[reading.field], entry.said[reading.field] = reading.absence, now
                 if reading.absence in REJECTIONS:
                     entry.account.rejected[(reading.field, reading.absence.value)] += 1
             checked.append(reading)
         return checked
 
-    def _distrust(self, entry: _Entry, readings: list[Reading]) -> list[Reading]:
+    def _distrust(self, entry: _Entry, readings: list[Reading], now: float) -> list[Reading]:
         """Profiling values that cannot be true become absent, and are counted."""
         trusted = []
         for reading in readings:
             if reading.field in _MEASURED and reading.value is not None:
-                entry.absences[reading.field] = Absence.STALE
+                entry.absences[reading.field], entry.said[reading.field] = Absence.STALE, now
                 entry.account.rejected[(reading.field, entry.watch.state.value)] += 1
             else:
                 trusted.append(reading)
@@ -200,9 +211,8 @@ class Pipeline:
         given_up = [field for field, absence in entry.absences.items() if absence.definitive]
         return every.difference(given_up) if given_up else every
 
-    def _inputs(self, entry: _Entry) -> Inputs:
-        device = entry.device
-        return inputs(self._reported(entry), mig=device.mig_enabled or device.entity.gpu_instance is not None)
+    def _inputs(self, device: Device, reported: frozenset[str]) -> Inputs:
+        return inputs(reported, mig=device.mig_enabled or device.entity.gpu_instance is not None)
 
     def _view(self, entry: _Entry, now: float, timestamp: float) -> EntityView:
         entity, ended = entry.device.entity, entry.source in self._ended
@@ -211,7 +221,7 @@ class Pipeline:
         means, instants, latest = merged(entry.account.windows, oldest)
         if not ended and present and latest is None and entry.last_sample is not None:
             entry.watch.silent()
-        given = self._inputs(entry)
+        given = entry.given
         current = entry.honest_end >= oldest
         return EntityView(
             device=entry.device,

@@ -23,6 +23,7 @@ class ProfilingState(enum.Enum):
     STALE = "stale"
 
 
+_WITNESSES = ("busy", "power", "temperature")
 DISTRUSTED = frozenset({ProfilingState.STUCK_AT_ZERO, ProfilingState.FROZEN})
 _BY_ABSENCE = (
     (Absence.NOT_PERMITTED, ProfilingState.NOT_PERMITTED),
@@ -51,7 +52,7 @@ class Watch:
         self.state = ProfilingState.UNSUPPORTED
         self._zeros = self._same = self._moved = self._missing = 0
         self._last: dict[str, float] = {}
-        self._last_witness: tuple[float | None, ...] = ()
+        self._last_witness: tuple[float | None, ...] = (None,) * len(_WITNESSES)
 
     def feed(self, expected: bool, values: Mapping[str, float], absences: Mapping[str, Absence]) -> ProfilingState:
         """One batch: all valid ``values`` by field, why others are absent, and whether profiling is expected at all."""
@@ -96,7 +97,8 @@ class Watch:
             self._zeros = 0
 
     def _watch_frozen(self, profiling: dict[str, float], witnesses: Mapping[str, float]) -> None:
-        witness = tuple(witnesses.get(name) for name in ("busy", "power", "temperature"))
+        # one that is read less often than the others has not moved in between
+        witness = tuple(map(witnesses.get, _WITNESSES, self._last_witness))
         if profiling != self._last or not any(0.0 < value < 1.0 for value in profiling.values()):
             self._same = self._moved = 0
         else:

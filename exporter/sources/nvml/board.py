@@ -50,6 +50,7 @@ class Board:
         self._instances = Instances(nvml)
         self._cut = False
         self._samples: dict[Entity, Gpm] = {}
+        self._devices: dict[bool, Device] = {}  # by whether the board is cut
 
     @property
     def gpm(self) -> bool:
@@ -133,9 +134,12 @@ class Board:
             yield complaints.not_permitted(self.entity)
 
     def _device(self, cut: bool) -> Device:
-        measured = frozenset(LINKS) if cut else frozenset(METRICS)
-        fields = context.FIELDS | measured | ({"xid"} if cut else {*CLAIM, "processes", "xid"})
-        return replace(self._facts, fields=frozenset(fields), mig_enabled=cut)
+        device = self._devices.get(cut)
+        if device is None:
+            measured = LINKS if cut else (*METRICS, *CLAIM, "processes")
+            fields = context.FIELDS | {*measured, "xid"}
+            device = self._devices[cut] = replace(self._facts, fields=fields, mig_enabled=cut)
+        return device
 
     def _instance_device(self, instance: Instance) -> Device:
         return replace(

@@ -9,8 +9,8 @@ from exporter.fields import CLOCK_EVENTS
 from exporter.model import Absence, Entity, Reading
 from exporter.sources.nvml.library import LOST, absence
 
-FAST_SECONDS = 0.9  # sampling faster than this asks for the context no more often, and delivers it again in between
-SLOW_SECONDS = 10.0  # what hardly changes
+FAST_SECONDS = 0.85  # sampling faster than this asks for the context, and delivers it, no more often
+SLOW_SECONDS = 10.0  # what hardly changes is asked for this often, and delivered with the rest
 MEMORY_TEMPERATURE = 82  # NVML_FI_DEV_MEMORY_TEMP
 LINKS = 18  # NVLINK_MAX_LINKS of nvml.h
 
@@ -91,19 +91,19 @@ class Context:
     def __init__(self, nvml: Any, entity: Entity) -> None:
         self._nvml, self._entity = nvml, entity
         self._unsupported: set[str] = set()
-        self._fast: list[Reading] = []
         self._slow: list[Reading] = []
         self._fast_at = self._slow_at = float("-inf")
 
     def read(self, handle: Any, now: float) -> Iterator[Reading]:
-        """All readings, each with the moment it was read at. NVMLError when the GPU is lost."""
-        if now - self._fast_at >= FAST_SECONDS:
-            self._fast = list(self._ask(handle, now))
-            self._fast_at = now
+        """All readings when they are due, each with the moment it was read at. NVMLError when the GPU is lost."""
+        if now - self._fast_at < FAST_SECONDS:
+            return
+        fast = list(self._ask(handle, now))
+        self._fast_at = now
         if now - self._slow_at >= SLOW_SECONDS:
             self._slow = [self._one(handle, now, field, read) for field, read in SLOW.items()]
             self._slow_at = now
-        yield from self._fast
+        yield from fast
         yield from self._slow
 
     def _ask(self, handle: Any, now: float) -> Iterator[Reading]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
@@ -16,7 +17,8 @@ class Lane(Generic[T]):
     def __init__(self, name: str) -> None:
         self._jobs: queue.SimpleQueue[Callable[[], T] | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[T | BaseException] = queue.SimpleQueue()
-        self._pending = self._late = False
+        self._back: list[T | BaseException] = []  # a result that was waited for and is not taken yet
+        self._late = False
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     @property
@@ -27,22 +29,28 @@ class Lane(Generic[T]):
                 self._results.get_nowait()
             except queue.Empty:
                 return True
-            self._pending = self._late = False
+            self._late = False
         return False
 
     def start(self, job: Callable[[], T]) -> None:
         """Begin; only when not stuck."""
-        self._pending = True
         self._jobs.put(job)
+
+    def wait(self, timeout: float) -> None:
+        """Until the job is back, for ``timeout`` seconds at most; ``finish`` then gives what came."""
+        with contextlib.suppress(queue.Empty):
+            self._back.append(self._results.get(timeout=timeout))
 
     def finish(self, timeout: float) -> T:
         """What the job gave or raised; TimeoutError after ``timeout`` seconds, and then the lane is stuck."""
-        try:
-            result = self._results.get(timeout=timeout) if timeout > 0 else self._results.get_nowait()
-        except queue.Empty:
-            self._late = True
-            raise TimeoutError from None
-        self._pending = False
+        if self._back:
+            result = self._back.pop()
+        else:
+            try:
+                result = self._results.get(timeout=timeout) if timeout > 0 else self._results.get_nowait()
+            except queue.Empty:
+                self._late = True
+                raise TimeoutError from None
         if isinstance(result, BaseException):
             raise result
         return result

@@ -123,13 +123,24 @@ static nvmlReturn_t next_event(const struct scenario *scenario, const struct eve
     return result;
 }
 
-/* The time-out is in real time, also where the scenario's time stands still. */
+/* Until something can have changed: while real time passes, the next event or the end of the wait; else a short look. */
+static double pause_before(const struct scenario *scenario, double now, double left) {
+    if (!clock_is_real()) return 0.002;
+    for (const struct event *event = scenario->events; event; event = event->next)
+        if (event->time > now && event->time - now < left) left = event->time - now;
+    return left > 0.0 ? left : 0.0;
+}
+
+/* The time-out is in real time, also where the scenario's time stands still. The driver blocks; so does this. */
 NVML_API nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms) {
     ENTER(call, nvmlEventSetWait_v2, NULL, SCOPE_SYSTEM);
     if (data == NULL) return NVML_ERROR_INVALID_ARGUMENT;
-    for (double waited = 0.0;; waited += 0.002) {
-        nvmlReturn_t result = next_event(call.scenario, set, clock_now(), data);
-        if (result != NVML_ERROR_TIMEOUT || waited * 1e3 >= timeout_ms) return result;
-        sleep_seconds(0.002);
+    for (double left = timeout_ms / 1e3;;) {
+        double now = clock_now();
+        nvmlReturn_t result = next_event(call.scenario, set, now, data);
+        if (result != NVML_ERROR_TIMEOUT || left <= 0.0) return result;
+        double pause = pause_before(call.scenario, now, left);
+        sleep_seconds(pause);
+        left -= pause;
     }
 }

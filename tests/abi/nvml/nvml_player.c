@@ -64,6 +64,11 @@ double clock_now(void) {
     return time;
 }
 
+bool clock_is_real(void) {
+    pthread_once(&clock_once, clock_open);
+    return clock_file == NULL;
+}
+
 unsigned long long wall_usec(const struct scenario *played, double time) {
     double offset = number_of(&played->system, "wall_offset", time, wall_start);
     return as_u64((offset + time) * 1e6);

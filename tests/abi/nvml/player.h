@@ -192,6 +192,7 @@ struct call {
 };
 
 double clock_now(void);
+bool clock_is_real(void);
 unsigned long long wall_usec(const struct scenario *scenario, double time);
 void sleep_seconds(double seconds);
 
