@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.abi.nvml.build import player_library
+from tests.abi.nvml.codes import Code
+from tests.abi.nvml.happenings import failing
 from tests.abi.nvml.playing import play
-from tests.abi.nvml.scenario import Code, failing
 from tests.abi.scenarios.nodes import h100_node
 from tests.abi.scenarios.workloads import GEMM, running
 

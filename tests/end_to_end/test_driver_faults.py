@@ -15,8 +15,8 @@ from tests.abi.dcgm.build import player_library as dcgm_library
 from tests.abi.dcgm.playing import play as play_dcgm
 from tests.abi.dcgm.scenario import PROFILING, Scenario, Window, blanking, sticking
 from tests.abi.nvml.build import player_library as nvml_library
+from tests.abi.nvml.happenings import hanging
 from tests.abi.nvml.playing import play as play_nvml
-from tests.abi.nvml.scenario import hanging
 from tests.abi.scenarios.nodes import h100_node
 from tests.abi.scenarios.workloads import GEMM, running
 from tests.end_to_end.processes import Daemon, daemon, fetch, wait_for

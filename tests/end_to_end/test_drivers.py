@@ -15,8 +15,10 @@ from tests.abi.dcgm.bindings import need_bindings
 from tests.abi.dcgm.build import player_library as dcgm_library
 from tests.abi.dcgm.playing import play as play_dcgm
 from tests.abi.nvml.build import player_library as nvml_library
+from tests.abi.nvml.codes import Code
+from tests.abi.nvml.happenings import failing
 from tests.abi.nvml.playing import play as play_nvml
-from tests.abi.nvml.scenario import Code, Scenario, failing
+from tests.abi.nvml.scenario import Scenario
 from tests.abi.scenarios.nodes import h100_node, mixed_node
 from tests.abi.scenarios.workloads import GEMM, running
 from tests.end_to_end.processes import daemon, fetch, prometheus, wait_for

@@ -4,86 +4,16 @@ Every number of a GPU may be a constant, a return code (the call fails with it),
 that integrates a rate. None leaves a thing out: its function answers NOT_SUPPORTED. Times are seconds of scenario time.
 """
 
-import enum
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tests.abi.nvml.codes import Architecture, Brand, Code, EventType, ValueType
+from tests.abi.nvml.happenings import Event, Fault
+
 MIB = 1024**2
-NO_INSTANCE = 0xFFFFFFFF
 ALL_LINKS = 0xFFFFFFFF
 NOT_AVAILABLE = -1.0
 """Comes out as all ones, NVML's 'value not available'."""
-FOREVER = math.inf
-
-
-class Code(enum.IntEnum):
-    """NVML's return codes."""
-
-    UNINITIALIZED = 1
-    INVALID_ARGUMENT = 2
-    NOT_SUPPORTED = 3
-    NO_PERMISSION = 4
-    ALREADY_INITIALIZED = 5
-    NOT_FOUND = 6
-    INSUFFICIENT_SIZE = 7
-    INSUFFICIENT_POWER = 8
-    DRIVER_NOT_LOADED = 9
-    TIMEOUT = 10
-    IRQ_ISSUE = 11
-    LIBRARY_NOT_FOUND = 12
-    FUNCTION_NOT_FOUND = 13
-    CORRUPTED_INFOROM = 14
-    GPU_IS_LOST = 15
-    RESET_REQUIRED = 16
-    OPERATING_SYSTEM = 17
-    LIB_RM_VERSION_MISMATCH = 18
-    IN_USE = 19
-    MEMORY = 20
-    NO_DATA = 21
-    INSUFFICIENT_RESOURCES = 23
-    ARGUMENT_VERSION_MISMATCH = 25
-    NOT_READY = 27
-    GPU_NOT_FOUND = 28
-    INVALID_STATE = 29
-    UNKNOWN = 999
-
-
-class Architecture(enum.IntEnum):
-    PASCAL = 4
-    VOLTA = 5
-    TURING = 6
-    AMPERE = 7
-    ADA = 8
-    HOPPER = 9
-    BLACKWELL = 10
-
-
-class Brand(enum.IntEnum):
-    TESLA = 2
-    GEFORCE = 5
-    NVIDIA = 14
-    GEFORCE_RTX = 15
-
-
-class EventType(enum.IntFlag):
-    SINGLE_BIT_ECC = 0x1
-    DOUBLE_BIT_ECC = 0x2
-    PERFORMANCE_STATE = 0x4
-    XID = 0x8
-    CLOCK = 0x10
-
-
-class ValueType(enum.IntEnum):
-    """How a field's value is typed."""
-
-    DOUBLE = 0
-    UNSIGNED_INT = 1
-    UNSIGNED_LONG = 2
-    UNSIGNED_LONG_LONG = 3
-    SIGNED_LONG_LONG = 4
-    SIGNED_INT = 5
-    UNSIGNED_SHORT = 6
 
 
 # ---- values over time ----
@@ -378,86 +308,6 @@ class Gpu:
     mig: Mig | None = None
     extra: Mapping[str, Value] = field(default_factory=dict)
     """Values by the player's own keys, for what has no attribute here."""
-
-
-# ---- what happens ----
-
-
-class FaultKind(enum.Enum):
-    ERROR = "error"
-    HANG = "hang"
-    DELAY = "delay"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Happens in calls of functions that match a glob, also ``gpm.ID`` and ``field.ID`` for single values."""
-
-    function: str
-    kind: FaultKind
-    argument: float = 0.0
-    gpu: str | None = None
-    """Its key; None: any GPU, and calls about none."""
-    instance: int | None = None
-    """A GPU instance id; None: any, and none."""
-    start: float = 0.0
-    end: float = FOREVER
-    limit: int = 0
-    """How many calls at most; 0: all."""
-
-
-def failing(
-    function: str,
-    code: Code,
-    *,
-    gpu: str | None = None,
-    instance: int | None = None,
-    start: float = 0.0,
-    end: float = FOREVER,
-    limit: int = 0,
-) -> Fault:
-    """Calls return the code."""
-    return Fault(function, FaultKind.ERROR, float(code), gpu, instance, start, end, limit)
-
-
-def hanging(
-    function: str,
-    *,
-    gpu: str | None = None,
-    instance: int | None = None,
-    start: float = 0.0,
-    end: float = FOREVER,
-    limit: int = 0,
-) -> Fault:
-    """Calls do not return before the end, in scenario time; then they go on as if nothing had been."""
-    return Fault(function, FaultKind.HANG, 0.0, gpu, instance, start, end, limit)
-
-
-def delaying(
-    function: str,
-    seconds: float,
-    *,
-    gpu: str | None = None,
-    start: float = 0.0,
-    end: float = FOREVER,
-    limit: int = 0,
-) -> Fault:
-    """Calls take longer, in real time."""
-    return Fault(function, FaultKind.DELAY, seconds, gpu, None, start, end, limit)
-
-
-@dataclass(frozen=True)
-class Event:
-    time: float
-    gpu: str
-    type: EventType
-    data: int = 0
-    instance: int = NO_INSTANCE
-    compute: int = NO_INSTANCE
-
-
-def xid(time: float, gpu: str, code: int, *, instance: int = NO_INSTANCE, compute: int = NO_INSTANCE) -> Event:
-    return Event(time, gpu, EventType.XID, code, instance, compute)
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from .codes import Code
 from .scenario import (
     ALL_LINKS,
     Bar1,
     Clocks,
-    Code,
     Counter,
     Ecc,
     FromPower,

@@ -9,19 +9,10 @@ from ..scenarios.nodes import (
     p100_node,
     t4_node,
 )
+from .codes import Code
+from .happenings import failing
 from .meeting import Run, h100, one
-from .scenario import (
-    ALL_LINKS,
-    MIB,
-    NOT_AVAILABLE,
-    Code,
-    Counter,
-    NvLink,
-    Process,
-    RetiredPages,
-    failing,
-    steps,
-)
+from .scenario import ALL_LINKS, MIB, NOT_AVAILABLE, Counter, NvLink, Process, RetiredPages, steps
 
 # ---- what a GPU says ----
 

@@ -8,17 +8,11 @@ from pathlib import Path
 from ..scenarios.nodes import (
     h100_node,
 )
+from .codes import Code
+from .happenings import delaying, failing, hanging, xid
 from .meeting import Run, h100, one, run_python
 from .playing import play
-from .scenario import (
-    Code,
-    Scenario,
-    delaying,
-    failing,
-    hanging,
-    steps,
-    xid,
-)
+from .scenario import Scenario, steps
 
 # ---- faults ----
 

@@ -8,14 +8,10 @@ from ..scenarios.nodes import (
     h100_node,
 )
 from ..scenarios.workloads import GEMM, running
+from .codes import Code
+from .happenings import failing
 from .meeting import Run, h100, one
-from .scenario import (
-    Code,
-    Counter,
-    Gpm,
-    failing,
-    steps,
-)
+from .scenario import Counter, Gpm, steps
 
 
 def test_gpm_integrates_exactly(run: Run) -> None:

@@ -7,14 +7,9 @@ from ..scenarios.nodes import (
     h100_56_instances,
     h100_mig_node,
 )
+from .codes import Code
 from .meeting import Run
-from .scenario import (
-    MIB,
-    Code,
-    Layout,
-    Process,
-    steps,
-)
+from .scenario import MIB, Layout, Process, steps
 
 
 def test_mig_devices(run: Run) -> None:

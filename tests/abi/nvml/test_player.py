@@ -13,12 +13,10 @@ from ..scenarios.nodes import (
     mixed_node,
 )
 from .build import build_player
+from .codes import Code
 from .meeting import Run, h100, one, run_python
 from .playing import play
-from .scenario import (
-    Code,
-    Counter,
-)
+from .scenario import Counter
 
 # ---- the binary interface ----
 

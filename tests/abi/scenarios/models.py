@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ..nvml.codes import Architecture, Brand, Code
 from ..nvml.scenario import (
     MIB,
-    Architecture,
     Bar1,
-    Brand,
     Clocks,
-    Code,
     Ecc,
     FromPower,
     Gpu,

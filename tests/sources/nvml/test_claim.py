@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.abi.nvml.build import player_library
+from tests.abi.nvml.codes import Code
+from tests.abi.nvml.happenings import failing
 from tests.abi.nvml.meeting import h100, one
-from tests.abi.nvml.scenario import Code, failing, steps
+from tests.abi.nvml.scenario import steps
 from tests.abi.scenarios.nodes import h100_node
 from tests.sources.nvml.conftest import Drive
 from tests.sources.nvml.driving import drive

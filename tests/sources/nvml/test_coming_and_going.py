@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.abi.nvml.scenario import Code, failing, steps
+from tests.abi.nvml.codes import Code
+from tests.abi.nvml.happenings import failing
+from tests.abi.nvml.scenario import steps
 from tests.abi.scenarios.nodes import h100_node
 from tests.abi.scenarios.workloads import GEMM, running
 from tests.sources.nvml.conftest import Drive

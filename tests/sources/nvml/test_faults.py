@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.abi.nvml.codes import Code
+from tests.abi.nvml.happenings import failing
 from tests.abi.nvml.meeting import h100, one
-from tests.abi.nvml.scenario import Code, Scenario, failing
+from tests.abi.nvml.scenario import Scenario
 from tests.abi.scenarios.nodes import h100_node
 from tests.abi.scenarios.workloads import GEMM, running
 from tests.sources.nvml.conftest import Drive

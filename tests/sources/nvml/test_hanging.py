@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.abi.nvml.scenario import Code, failing, hanging
+from tests.abi.nvml.codes import Code
+from tests.abi.nvml.happenings import failing, hanging
 from tests.abi.scenarios.nodes import h100_node
 from tests.sources.nvml.conftest import Drive
 

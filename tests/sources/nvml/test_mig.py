@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.abi.nvml.scenario import Code, Layout, Scenario, failing
+from tests.abi.nvml.codes import Code
+from tests.abi.nvml.happenings import failing
+from tests.abi.nvml.scenario import Layout, Scenario
 from tests.abi.scenarios.mig import H100_PROFILES, instance
 from tests.abi.scenarios.nodes import h100_mig_node
 from tests.sources.nvml.conftest import Drive

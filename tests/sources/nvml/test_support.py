@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.abi.nvml.build import player_library
+from tests.abi.nvml.codes import Architecture, Brand, Code
+from tests.abi.nvml.happenings import failing, hanging
 from tests.abi.nvml.meeting import h100, one
-from tests.abi.nvml.scenario import Architecture, Brand, Code, Scenario, failing, hanging
+from tests.abi.nvml.scenario import Scenario
 from tests.abi.scenarios.models import a100_sxm_80gb, rtx_4090
 from tests.abi.scenarios.nodes import a100_mig_node, h100_mig_node, h100_node, l4_node, mixed_node, p100_node, t4_node
 from tests.sources.nvml.conftest import Drive

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.abi.nvml.scenario import Code, failing, xid
+from tests.abi.nvml.codes import Code
+from tests.abi.nvml.happenings import failing, xid
 from tests.abi.scenarios.nodes import h100_node
 from tests.sources.nvml.conftest import Drive
 
