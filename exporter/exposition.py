@@ -23,7 +23,7 @@ def text(families: Mapping[Family, Iterable[Sample]]) -> bytes:
         kind = Type.GAUGE if family.type is Type.INFO else family.type
         lines.append(f"# HELP {name} {_help(family)}\n# TYPE {name} {kind.value}\n")
         _write(lines, name, samples)
-    return "".join(lines).encode()
+    return _encoded(lines)
 
 
 def openmetrics(families: Mapping[Family, Iterable[Sample]]) -> bytes:
@@ -38,7 +38,12 @@ def openmetrics(families: Mapping[Family, Iterable[Sample]]) -> bytes:
         lines.append(f"# HELP {name} {quoted}\n")
         _write(lines, family.series_name, samples)
     lines.append("# EOF\n")
-    return "".join(lines).encode()
+    return _encoded(lines)
+
+
+def _encoded(lines: Iterable[str]) -> bytes:
+    """UTF-8. What has no UTF-8 (half of a surrogate pair, out of JSON or a file's name) becomes a question mark."""
+    return "".join(lines).encode(errors="replace")
 
 
 def _help(family: Family) -> str:

@@ -7,6 +7,9 @@ import logging
 import sys
 from datetime import datetime, timezone
 
+# A file's or a process's name may hold any of them: a line break would forge a line, an escape steer a terminal.
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {ord("\n"): "\\n", 0x2028: "\\u2028"}
+
 
 def set_up(level: str, form: str) -> None:
     """Log from ``level`` on, as ``text`` or ``json``; replaces what was set up before."""
@@ -24,7 +27,7 @@ def _time(record: logging.LogRecord) -> str:
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{_time(record)} {record.levelname.lower():<7} {record.getMessage()}".replace("\n", "\\n")
+        line = f"{_time(record)} {record.levelname.lower():<7} {record.getMessage().translate(_CONTROLS)}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 

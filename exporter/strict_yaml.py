@@ -1,4 +1,7 @@
-"""YAML that means one thing: a key given twice is refused, where YAML silently takes the last."""
+"""YAML that means one thing: a key given twice is refused, where YAML silently takes the last.
+
+Merge keys (``<<``) are refused as well: some lines of them grow to more than any memory.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,33 @@ def load(text: str | bytes) -> object:
     """The document of a text; None for an empty one. ValueError, in one line, for what is not YAML."""
     try:
         return yaml.load(text, Loader=_Loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+        # the last ones: PyYAML on values whose tag promises another type, such as `!!int ""` or `!!bool x`
         raise ValueError(f"is not YAML: {' '.join(str(error).split())}") from error
 
 
 class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [key.value for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", node.start_mark)
+        seen: set[str] = set()
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if key.tag == "tag:yaml.org,2002:merge":
+                raise _refused("merge keys (<<) are not taken: write the keys out", key)
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise _refused(f"the key {key.value!r} is given twice", node)
+                seen.add(key.value)
         return super().construct_mapping(node, deep=deep)
+
+    def construct_whole_number(self, node: yaml.ScalarNode) -> int:
+        """One of 64 bits: Python does not even print those of some thousand digits."""
+        number = int(self.construct_yaml_int(node))
+        if abs(number) >= 1 << 63:
+            raise _refused("a whole number of more than 64 bits", node)
+        return number
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_whole_number)
+
+
+def _refused(problem: str, node: yaml.Node) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)

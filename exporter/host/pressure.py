@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from exporter.host.reading import Pressure, Stall
@@ -30,8 +31,8 @@ def parse(text: str, resource: str) -> Pressure:
         values = dict(pair.split("=", 1) for pair in pairs)
         try:
             lines[kind] = Stall(
-                seconds=int(values["total"]) / 1e6,
-                average={window: float(values[f"avg{window}"]) / 100 for window in (10, 60, 300)},
+                seconds=_number(values["total"]) / 1e6,
+                average={window: _number(values[f"avg{window}"]) / 100 for window in (10, 60, 300)},
             )
         except KeyError as error:
             raise ValueError(f"no {error.args[0]} in {line!r}") from error
@@ -39,6 +40,13 @@ def parse(text: str, resource: str) -> Pressure:
         raise ValueError("is empty")
     # psi.rst: "CPU full is undefined at the system level", the kernel writes zeros there
     return Pressure(lines.get("some"), None if resource == "cpu" else lines.get("full"))
+
+
+def _number(text: str) -> float:
+    """As the kernel prints it. ValueError."""
+    if not re.fullmatch(r"[0-9]{1,20}(?:\.[0-9]{1,9})?", text):
+        raise ValueError(f"{text[:40]!r} is not a number")
+    return float(text)
 
 
 def _problem(path: Path, error: Exception) -> Problem:

@@ -60,13 +60,14 @@ def _data(path: Path) -> int | None:
 
 
 def _rate(text: str) -> float | None:
-    match = re.match(r"([\d.]+) Gb/sec", text)  # "400 Gb/sec (4X NDR)"
+    match = re.match(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) Gb/sec", text)  # "400 Gb/sec (4X NDR)"
     return float(match[1]) * 1e9 / 8 if match else None
 
 
 def _count(path: Path) -> int | None:
     text = _text(path)
-    return int(text) if text.isdecimal() else None  # "N/A (no PMA)" where the adapter has no such counter
+    # "N/A (no PMA)" where the adapter has no such counter
+    return int(text) if re.fullmatch("[0-9]{1,20}", text) else None
 
 
 def _text(path: Path) -> str:

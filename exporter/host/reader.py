@@ -24,7 +24,7 @@ class HostReader:
         stalls, problems = pressure.read(self._pressure)
         try:
             processes = self._processes.read(holders)
-        except OSError as error:
+        except (OSError, ValueError, IndexError) as error:  # the last two: a file is not of the kernel's form
             problem = Problem(
                 "nothing about the processes that hold GPUs", str(error), "mount /proc into the container"
             )

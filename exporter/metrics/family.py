@@ -11,6 +11,7 @@ from typing import NamedTuple
 from exporter.core.snapshot import Snapshot
 
 NAMESPACE = "honest_gpu_"
+LONGEST_LABEL = 1024  # characters; names of pods have 253 at most, of jobs' users and accounts 128
 
 
 class Type(enum.Enum):
@@ -78,7 +79,9 @@ class Group(NamedTuple):
 
 
 def escape(value: str) -> str:
-    """A label value as exposition formats want it."""
+    """A label value as exposition formats want it; one longer than LONGEST_LABEL is cut, and ends with an ellipsis."""
+    if len(value) > LONGEST_LABEL:
+        value = f"{value[: LONGEST_LABEL - 1]}…"
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

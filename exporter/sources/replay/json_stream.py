@@ -67,7 +67,7 @@ class JsonStream:
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._buffer, self._at)
-            except (json.JSONDecodeError, RecursionError) as error:
+            except (ValueError, RecursionError) as error:  # ValueError: Python refuses integers of thousands of digits
                 if not self._may_be_cut(error) or not self._more():
                     raise JsonStreamError(self._complaint(error)) from error
                 continue

@@ -43,6 +43,8 @@ _COPIES: tuple[tuple[str, Direction], ...] = (
 _COLLECTIVE = re.compile(r"nccl|rccl", re.IGNORECASE)
 _LOADER = "enumerate(DataLoader)"
 _NAN = float("nan")
+_LARGEST = 1 << 31  # of sizes of a launch and of a GPU
+_LATEST = 1e18  # microseconds; times since 1970 are 2e15
 
 
 def _doubles() -> array[float]:
@@ -132,7 +134,7 @@ def _read(name: str, file: IO[bytes]) -> _Rank:
 
 
 def _member(rank: _Rank, key: str, value: Any) -> None:
-    if key == "baseTimeNanoseconds" and isinstance(value, int):
+    if key == "baseTimeNanoseconds" and isinstance(value, int) and abs(value) < 1 << 63:
         rank.base = value
     if not isinstance(value, dict):
         return
@@ -154,9 +156,9 @@ def _event(rank: _Rank, event: Mapping[str, Any]) -> None:
     on_gpu = kind in ("kernel", "gpu_memcpy")
     try:
         time, length = float(event["ts"]), float(event["dur"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         time = length = _NAN
-    if not (math.isfinite(time + length) and length >= 0) or (on_gpu and not isinstance(device, int)):
+    if not (abs(time) < _LATEST and 0 <= length < _LATEST) or (on_gpu and not isinstance(device, int)):
         rank.damaged += on_gpu
         return
     if math.isnan(rank.zero):
@@ -196,14 +198,15 @@ def _kernel(gpu: _Gpu, start: float, end: float, name: str, args: Mapping[str, A
 
 
 def _number(value: object) -> float:
-    """NaN when it is none, or not finite (libkineto divides by a number of SMs that it may not know)."""
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else _NAN
+    """NaN when it is none, or not a size: libkineto divides by a number of SMs that it may not know."""
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e300 else _NAN
 
 
 def _product(sizes: object) -> float | None:
-    if not isinstance(sizes, list) or not sizes or not all(isinstance(size, int) and size > 0 for size in sizes):
+    if not isinstance(sizes, list) or not 0 < len(sizes) <= 3:
         return None
-    return float(math.prod(sizes))
+    known = [whole for size in sizes if (whole := _count(size)) is not None]
+    return float(math.prod(known)) if len(known) == len(sizes) else None
 
 
 def _track(index: int, label: int, rank: _Rank, device: int, gpu: _Gpu, origin: float, notes: tuple[str, ...]) -> Track:
@@ -273,7 +276,7 @@ def _resident(
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
+    return value if isinstance(value, int) and 0 < value < _LARGEST else None
 
 
 def _disjoint(segments: Iterable[tuple[float, float, float]]) -> Iterator[tuple[float, float, float]]:
@@ -285,4 +288,4 @@ def _disjoint(segments: Iterable[tuple[float, float, float]]) -> Iterator[tuple[
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]

@@ -51,7 +51,7 @@ def read_nsight(path: Path) -> list[Track]:
     connection.row_factory = sqlite3.Row
     try:
         return _read(path, connection)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, TypeError, ValueError, ArithmeticError) as error:  # any column may hold a value of any type
         raise TraceError(f"{path}: damaged, or not an Nsight Systems export: {error}") from error
     finally:
         connection.close()
@@ -189,7 +189,7 @@ def _kernels(db: sqlite3.Connection, place: _Place, facts: Mapping[str, Any], or
 def _copies(db: sqlite3.Connection, tables: set[str], place: _Place, origin: int) -> Iterator[Copy]:
     if _COPIES not in tables:
         return
-    query = f'SELECT "start", "end", bytes, copyKind FROM {_COPIES} WHERE {_where(place)} AND bytes IS NOT NULL'
+    query = f'SELECT "start", "end", bytes, copyKind FROM {_COPIES} WHERE {_where(place)} AND bytes >= 0'
     for start, end, size, kind in db.execute(query):
         direction = _KINDS.get(kind)
         if direction is not None:

@@ -39,6 +39,8 @@ def _timelines(path: Path, kind: str, loop: bool) -> Source:
         for note in track.notes:
             log.warning("%s, GPU %s: %s", path, track.device.index, note)
     duration = max(track.timeline.duration for track in tracks)
+    if duration <= 0:
+        raise TraceError(f"{path}: nothing in it lasts any time, so that nothing can be played; record it again")
     return TimelineSource(
         NAME,
         [(track.device, track.timeline) for track in tracks],

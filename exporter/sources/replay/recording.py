@@ -8,7 +8,9 @@ times relative like ``end``, what is empty at the end left out.
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
+import math
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,6 +24,7 @@ from exporter.version import VERSION
 
 FORMAT = "honest-gpu-exporter recording"
 FORMAT_VERSION = 1
+LONGEST_LINE = 1 << 24  # characters; a batch of a large node has some hundred thousand
 
 
 class Recorder:
@@ -122,7 +125,7 @@ class RecordingSource:
     def _advance(self, frame: _Frame) -> None:
         if frame.end > self._last:
             self._pace = frame.end - self._last
-        self._last = frame.end
+        self._last, self._next = frame.end, None  # a line that is damaged ends the recording
         self._next = next(self._frames, None)
         if self._next is None and self._loop and self._origin is not None and frame.end > 0:
             self._origin += frame.end + self._pace
@@ -150,22 +153,32 @@ def _frames(path: Path) -> Iterator[_Frame]:
     devices: dict[str, Sequence[Device]] = {}
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
-            header = json.loads(file.readline())
-            if header.get("format") != FORMAT:
-                raise TraceError(f"{path}: not a recording of this exporter")
-            if header.get("version") != FORMAT_VERSION:
-                raise TraceError(
-                    f"{path}: recording format {header.get('version')}, this exporter reads {FORMAT_VERSION}: "
-                    f"play it with the version that wrote it, {header.get('exporter')}"
-                )
-            for number, text in enumerate(file, start=2):
+            _check_header(path, file.readline(LONGEST_LINE))
+            for number in itertools.count(2):
+                text = file.readline(LONGEST_LINE)
+                if len(text) >= LONGEST_LINE:
+                    raise TraceError(f"{path}: line {number} is longer than {LONGEST_LINE} characters: no recording")
                 if not text.endswith("\n"):
-                    return  # the last line was being written
+                    return  # the end, or the last line was being written
                 yield _frame(path, number, text, devices)
     except EOFError:
         return
-    except (OSError, zlib.error, UnicodeDecodeError, json.JSONDecodeError, AttributeError) as error:
+    except (OSError, zlib.error, UnicodeDecodeError) as error:
         raise TraceError(f"{path}: cannot be read as a recording: {error}") from error
+
+
+def _check_header(path: Path, text: str) -> None:
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{path}: cannot be read as a recording: {error}") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise TraceError(f"{path}: not a recording of this exporter")
+    if header.get("version") != FORMAT_VERSION:
+        raise TraceError(
+            f"{path}: recording format {header.get('version')}, this exporter reads {FORMAT_VERSION}: "
+            f"play it with the version that wrote it, {header.get('exporter')}"
+        )
 
 
 def _frame(path: Path, number: int, text: str, devices: dict[str, Sequence[Device]]) -> _Frame:
@@ -176,10 +189,13 @@ def _frame(path: Path, number: int, text: str, devices: dict[str, Sequence[Devic
             devices[source] = [_unpack_device(packed) for packed in line["devices"]]
         listed = devices[source]
         readings = [_unpack_reading(listed, packed) for packed in line["readings"]]
-        problems = [Problem(what, why, remedy, _unpack_entity(e)) for what, why, remedy, e in line.get("problems", ())]
+        problems = [
+            Problem(str(what), str(why), str(remedy), _unpack_entity(entity))
+            for what, why, remedy, entity in line.get("problems", ())
+        ]
         rejected = {(str(field), str(why)): int(count) for field, why, count in line.get("rejected", ())}
-        end = float(line["end"])
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+        end = _finite(line["end"])
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise TraceError(f"{path}: line {number} is damaged ({type(error).__name__}: {error})") from error
     return _Frame(end, dict(devices), Batch(source, end, listed, readings, problems, rejected))
 
@@ -201,9 +217,12 @@ def _pack_device(device: Device) -> dict[str, Any]:
 
 def _unpack_device(packed: dict[str, Any]) -> Device:
     entity = _unpack_entity(packed["entity"])
-    assert entity is not None
+    texts = {name: value for name, value in packed.items() if name not in ("entity", "fields", "mig_enabled")}
+    if entity is None or not all(isinstance(text, str) for text in texts.values()):
+        raise ValueError(f"no device: {packed}")
     # a field that a later version records and this one does not know is left out, not refused
-    return Device(**{**packed, "entity": entity, "fields": frozenset(packed["fields"]) & FIELDS.keys()})
+    fields = frozenset(packed["fields"]) & FIELDS.keys()
+    return Device(entity, fields=fields, mig_enabled=bool(packed.get("mig_enabled")), **texts)
 
 
 def _pack_reading(number: int, reading: Reading, origin: float) -> list[Any]:
@@ -225,12 +244,22 @@ def _unpack_reading(devices: Sequence[Device], packed: list[Any]) -> Reading:
     number, field, end, value, start, absence, label = packed + [None] * (7 - len(packed))
     if field not in FIELDS:
         raise ValueError(f"no such field: {field}")
+    if number < 0 or (value is not None and absence is not None) or not isinstance(label or "", str):
+        raise ValueError(f"no reading: {packed}")
     return Reading(
         devices[number].entity,
         str(field),
-        float(end),
-        cast("float | None", value),
-        cast("float | None", start),
+        _finite(end),
+        None if value is None else float(value),
+        None if start is None else _finite(start),
         None if absence is None else Absence(absence),
         label or "",
     )
+
+
+def _finite(time: object) -> float:
+    """A time. ValueError when it is not finite."""
+    seconds = float(cast("float", time))
+    if not math.isfinite(seconds):
+        raise ValueError(f"no time: {seconds}")
+    return seconds

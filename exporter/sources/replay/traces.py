@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from exporter.model import Device
+from exporter.model import Device, SourceError
 from exporter.sources.timeline import Timeline
 
 
-class TraceError(ValueError):
+class TraceError(SourceError):
     """A file that cannot be played. The text names the file, what is wrong with it and what helps."""
 
 

@@ -61,7 +61,7 @@ _SPELLINGS: Mapping[str, Mapping[str, Scale]] = {
 _SUFFIXES = ("_RATIO", "_BYTES", "_JOULES_TOTAL", "_HERTZ", "_WATTS", "_CELSIUS")
 _AMBIGUOUS = "DCGM_FI_DEV_GPU_UTIL_RATIO"
 _PROFILING = "DCGM_FI_PROF_"
-_STATED = re.compile(r"\(\s*in\s+([^()]+?)\s*\)")
+_STATED = re.compile(r"\(\s*in\s([^()]+)\)")  # no two quantifiers side by side: linear in time, as in text.py
 _WORD = re.compile(r"[A-Za-z°]+|%")
 _NAMES: Mapping[str, tuple[str, int]] = {
     name: (field, rank) for field, spec in FIELDS.items() for rank, name in enumerate(spec.names)
@@ -93,7 +93,8 @@ def meaning(name: str, help_text: str, printed: Iterable[str]) -> Meaning | None
 def _said(help_text: str, unit: str) -> Scale | None:
     """The scale that a HELP text names, None when it names none. Single letters count only as ``(in X)``."""
     spellings = _SPELLINGS[unit]
-    stated = [text if text in spellings else text.lower() for text in _STATED.findall(help_text)]
+    found = [text.strip() for text in _STATED.findall(help_text)]
+    stated = [text if text in spellings else text.lower() for text in found]
     unknown = [text for text in stated if text not in spellings]
     if unknown:
         raise UnknownUnitError(f"its HELP says (in {unknown[0]}), which is not a unit of {unit} that is known here")
