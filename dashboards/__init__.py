@@ -1,0 +1,1 @@
+"""Grafana dashboards, as JSON, and the package that writes them."""
