@@ -129,8 +129,8 @@ def test_thresholds_are_values(helm: Helm) -> None:
     before, after = thresholds(helm.render({"rules": {"enabled": True}})), thresholds(helm.render(values))
     differ = {name: after[name] for name in before if before[name] != after[name]}
     assert differ.keys() == {"divergence_busy", "stale_seconds"}
-    assert differ["divergence_busy"] == "vector(0.85)"
-    assert float(differ["stale_seconds"][len("vector(") : -1]) == 1000000
+    assert differ["divergence_busy"] == "0.85 * cluster:honest_gpu_up:group"
+    assert float(differ["stale_seconds"].removesuffix(" * cluster:honest_gpu_up:group")) == 1000000
 
 
 def test_alerts_can_be_left_out_and_runbooks_be_elsewhere(helm: Helm) -> None:
