@@ -39,8 +39,16 @@ class _Loader(yaml.SafeLoader):
             raise _refused("a whole number of more than 64 bits", node)
         return number
 
+    def construct_text(self, node: yaml.ScalarNode) -> str:
+        """One that has a UTF-8: "\\uD800" alone has none, and would fail where it is first used."""
+        text = str(self.construct_yaml_str(node))
+        if any("\ud800" <= each <= "\udfff" for each in text):
+            raise _refused("a text with half of a surrogate pair", node)
+        return text
+
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_whole_number)
+_Loader.add_constructor("tag:yaml.org,2002:str", _Loader.construct_text)
 
 
 def _refused(problem: str, node: yaml.Node) -> yaml.YAMLError:

@@ -39,8 +39,8 @@ class Connection:
         stopping: threading.Event,
     ) -> None:
         self.client = client
-        self.idle_since: float | None = None
-        self.answering = False
+        self.waits_since: float | None = time.monotonic()
+        self.idle = self.answering = False
         self._transport = Transport(sock)
         self._application = application
         self._security = security
@@ -107,7 +107,7 @@ class Connection:
         if current is not state and not first:
             return False
         self._stats.count(Event.REQUEST)
-        self.answering = True
+        self.answering, self.waits_since = True, None
         try:
             response = self._answer(head.request, current)
             keep_alive = head.keep_alive and not last and not self._stopping.is_set()
@@ -120,6 +120,8 @@ class Connection:
         """The next request; None when there is none. Raises BadRequest and DeadlinePassed."""
         if not self._received and not first and not self._await_next():
             return None
+        if not first:
+            self._waits()  # on a new connection since its beginning
         deadline = time.monotonic() + self._limits.request_seconds
         while not (length := find_head(self._received, self._limits)):
             if not self._receive(deadline):
@@ -134,13 +136,17 @@ class Connection:
 
     def _await_next(self) -> bool:
         """Wait, idle, for the first bytes of a next request; False when none comes."""
-        self.idle_since = time.monotonic()
+        self._waits()
+        self.idle = True
         try:
-            return self._receive(self.idle_since + self._limits.idle_seconds)
+            return self._receive(time.monotonic() + self._limits.idle_seconds)
         except DeadlinePassed:
             return False
         finally:
-            self.idle_since = None
+            self.idle = False
+
+    def _waits(self) -> None:
+        self.waits_since = time.monotonic()
 
     def _receive(self, deadline: float) -> bool:
         chunk = self._transport.receive(deadline)
@@ -185,7 +191,8 @@ class Connection:
             _log.exception("a handler made a response that cannot be sent")
             data = render(_internal_error(), head_only=head_only, keep_alive=keep_alive, extra=extra, now=time.time())
         try:
-            self._transport.send(data, time.monotonic() + self._limits.write_seconds)
+            # a client that takes bytes has not kept us waiting; one that takes none is the first to give way
+            self._transport.send(data, time.monotonic() + self._limits.write_seconds, self._waits)
         except DeadlinePassed:
             self._stats.count(Event.WRITE_TIMEOUT)
             self._transport.abort()

@@ -13,8 +13,8 @@ from enum import Enum
 class Limits:
     """Bounds of the web server. All times are seconds, and each is a total, however slowly bytes trickle in.
 
-    connections, connections_per_client: open at once; a client is an address. Past them, the longest idle
-        keep-alive connection gives way, else the newcomer is refused.
+    connections, connections_per_client: open at once; a client is an address. Past them, the connection whose client
+        has kept it waiting longest gives way; when all are being worked for, the newcomer is refused.
     requests_per_connection: then the connection is closed, so that load spreads again over replicas and addresses.
     request_line_bytes, header_bytes, header_count: past them 414 and 431. body_bytes: read and ignored; past it 413.
     handshake_seconds: TLS handshake. request_seconds: from the first byte (on a new connection: from its start) to
@@ -45,7 +45,8 @@ class Event(str, Enum):
     REFUSED_TOTAL = "refused_connections"
     REFUSED_CLIENT = "refused_connections_per_client"
     REFUSED_SYSTEM = "refused_by_system"  # no file descriptor or thread left
-    EVICTED_IDLE = "evicted_idle"
+    EVICTED_IDLE = "evicted_idle"  # gave way to a newcomer
+    EVICTED_SLOW = "evicted_slow"  # the same, in the middle of a handshake, a request or a response
     HANDSHAKE_FAILED = "handshake_failed"
     HANDSHAKE_TIMEOUT = "handshake_timeout"
     CLIENT_NOT_ALLOWED = "client_certificate_not_allowed"

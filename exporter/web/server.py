@@ -1,7 +1,7 @@
 """The web server: listens, admits a bounded number of connections, gives each a thread, ends them all in time.
 
 The accepting thread never waits for a client: no handshake, no read, no blocking write happens in it. Slow and silent
-clients therefore cost a slot until their deadline, and nothing else.
+clients therefore cost a slot until their deadline, or until somebody else needs it, and nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from exporter.web.connection import Connection
 from exporter.web.limits import Event, Limits, Stats
 from exporter.web.listen import ListenError, listen, parse_address
 from exporter.web.routes import Handler
-from exporter.web.slots import Slots
+from exporter.web.slots import EVICTIONS, Slots
 
 if TYPE_CHECKING:
     from exporter.web.web_config import Security
@@ -125,7 +125,7 @@ class WebServer:
         if outcome in (Event.REFUSED_TOTAL, Event.REFUSED_CLIENT):
             self._refuse(sock)
             return
-        if outcome is Event.EVICTED_IDLE:
+        if outcome in EVICTIONS:
             self.stats.count(Event.ACCEPTED)
         self._serve(connection, sock)
 

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from exporter.web.limits import Event, Limits
 
+EVICTIONS = (Event.EVICTED_IDLE, Event.EVICTED_SLOW)
+
 
 class Occupant(Protocol):
     """What the slots need to know of a connection."""
@@ -16,8 +18,13 @@ class Occupant(Protocol):
     def client(self) -> str: ...
 
     @property
-    def idle_since(self) -> float | None:
-        """When it began to wait for a next request; None while it handshakes, reads, works or writes."""
+    def waits_since(self) -> float | None:
+        """Since when its client has kept it waiting: for a request, its end, or for bytes to be taken. None while it
+        does work of its own."""
+
+    @property
+    def idle(self) -> bool:
+        """It waits for a next request, of which nothing has come."""
 
     @property
     def answering(self) -> bool:
@@ -30,18 +37,20 @@ class Occupant(Protocol):
 class Slots:
     """The set of open connections.
 
-    When they are all taken, the longest idle keep-alive connection gives its place to the newcomer: it costs its
-    client one reconnect, and idle connections alone cannot keep anybody out. When none is idle, the newcomer is
-    refused: those that are being served go on.
+    When they are all taken, the one whose client has kept it waiting longest gives its place to the newcomer. So nobody
+    is kept out by connections that are idle, silent or slow, however many: it costs a well-behaved client one
+    reconnect, and only while there are too many. Those that are being worked for are not ended; when all are, the
+    newcomer is refused.
     """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._lock = threading.Lock()
         self._occupants: set[Occupant] = set()
+        self._leaving: set[Occupant] = set()  # had to give way, and their threads have not ended yet
 
     def admit(self, newcomer: Occupant) -> Event:
-        """Take a slot. ACCEPTED, EVICTED_IDLE (accepted in an idle one's place), or why it was refused."""
+        """Take a slot. ACCEPTED, EVICTED_IDLE or EVICTED_SLOW (accepted in another's place), or why it was refused."""
         with self._lock:
             same_client = [occupant for occupant in self._occupants if occupant.client == newcomer.client]
             outcome = Event.ACCEPTED
@@ -49,23 +58,28 @@ class Slots:
                 outcome = self._evict(same_client, Event.REFUSED_CLIENT)
             elif len(self._occupants) >= self._limits.connections:
                 outcome = self._evict(self._occupants, Event.REFUSED_TOTAL)
-            if outcome in (Event.ACCEPTED, Event.EVICTED_IDLE):
+            if outcome in (Event.ACCEPTED, *EVICTIONS):
                 self._occupants.add(newcomer)
             return outcome
 
     def release(self, occupant: Occupant) -> None:
         with self._lock:
             self._occupants.discard(occupant)
+            self._leaving.discard(occupant)
 
     def occupants(self) -> list[Occupant]:
         with self._lock:
             return list(self._occupants)
 
     def _evict(self, among: Iterable[Occupant], refusal: Event) -> Event:
-        idle = [(since, occupant) for occupant in among if (since := occupant.idle_since) is not None]
-        if not idle:
+        if len(self._leaving) >= self._limits.connections:
+            return refusal  # threads stay bounded
+        waiting = [(since, occupant) for occupant in among if (since := occupant.waits_since) is not None]
+        if not waiting:
             return refusal
-        _, longest = min(idle, key=lambda entry: entry[0])
+        _, longest = min(waiting, key=lambda entry: entry[0])
+        outcome = Event.EVICTED_IDLE if longest.idle else Event.EVICTED_SLOW
         self._occupants.discard(longest)
+        self._leaving.add(longest)
         longest.interrupt()
-        return Event.EVICTED_IDLE
+        return outcome

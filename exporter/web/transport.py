@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a plain server never loads OpenSSL: 4 MiB of memory
@@ -57,11 +58,15 @@ class Transport:
         except TimeoutError as error:
             raise DeadlinePassed from error
 
-    def send(self, data: bytes, deadline: float) -> None:
-        """All of the bytes. `sendall` of a TLS socket restarts its time-out with every record, hence the loop."""
+    def send(self, data: bytes, deadline: float, waits: Callable[[], None]) -> None:
+        """All of the bytes. ``waits`` is called before each piece.
+
+        `sendall` of a TLS socket restarts its time-out with every record, hence the loop.
+        """
         view = memoryview(data)
         try:
             while view:
+                waits()
                 self._arm(deadline)
                 view = view[self._socket.send(view[:_CHUNK]) :]
         except TimeoutError as error:

@@ -17,6 +17,7 @@ from exporter.web.limits import Event, Limits
 from exporter.web.routes import Request, Response, Routes, text_response
 from exporter.web.server import WebServer
 
+from .busy import Busy
 from .clients import PATIENCE, Reply, ask, connect, get, is_closed, read_reply, request_bytes, until
 from .conftest import Serve
 
@@ -218,27 +219,53 @@ class TestBounds:
         server = serve(listen=["0.0.0.0:0"], limits=patient)
         port = server.addresses[0][1]
         with contextlib.ExitStack() as stack:
-            for _ in range(3):
-                stack.enter_context(connect(("127.0.0.1", port)))
-            refused = stack.enter_context(connect(("127.0.0.1", port)))
-            assert read_reply(refused).status == 503
-            assert server.stats[Event.REFUSED_CLIENT] == 1
+            silent = [stack.enter_context(connect(("127.0.0.1", port))) for _ in range(4)]
+            assert is_closed(silent[0])  # the oldest of the same client gives way, though a slot is free
+            assert server.stats[Event.EVICTED_SLOW] == 1
             # Another address of the loopback network is another client.
             other = stack.enter_context(socket.socket())
             other.settimeout(PATIENCE)
             other.bind(("127.0.0.2", 0))
             other.connect(("127.0.0.1", port))
             assert ask(other).status == 200
+            assert [ask(sock).status for sock in silent[1:]] == [200] * 3
 
-    def test_past_the_total_bound_the_newcomer_is_refused_at_once(self, serve: Serve, patient: Limits) -> None:
-        server = serve(limits=dataclasses.replace(patient, connections=2))
-        with connect(server.addresses[0]), connect(server.addresses[0]):
+    @pytest.mark.parametrize(
+        ("bound", "event"),
+        [({"connections": 2}, Event.REFUSED_TOTAL), ({"connections_per_client": 2}, Event.REFUSED_CLIENT)],
+        ids=["in all", "of one client"],
+    )
+    def test_when_all_are_being_worked_for_the_newcomer_is_refused_at_once(
+        self, serve: Serve, patient: Limits, bound: dict[str, int], event: Event
+    ) -> None:
+        busy = Busy()
+        server = serve(busy, limits=dataclasses.replace(patient, **bound))
+        with busy.held(server.addresses[0], 2):
             with connect(server.addresses[0]) as refused:
                 reply = read_reply(refused)
             assert (reply.status, reply.headers["retry-after"]) == (503, "1")
-            assert server.stats[Event.REFUSED_TOTAL] == 1
+            assert server.stats[event] == 1
             assert server.stats[Event.ACCEPTED] == 2
         assert until(lambda: get(server.addresses[0]).status == 200)
+
+    @pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX: "], ids=["silent", "half a request"])
+    def test_the_one_that_waits_longest_gives_way(self, serve: Serve, patient: Limits, begun: bytes) -> None:
+        server = serve(limits=dataclasses.replace(patient, connections=2))
+        with connect(server.addresses[0]) as oldest, connect(server.addresses[0]) as younger:
+            oldest.sendall(begun)
+            assert get(server.addresses[0]).status == 200
+            assert is_closed(oldest)
+            assert ask(younger).status == 200
+        assert server.stats[Event.EVICTED_SLOW] == 1
+        assert server.stats[Event.ACCEPTED] == 3
+
+    def test_one_that_takes_nothing_gives_way(self, serve: Serve, patient: Limits) -> None:
+        server = serve(limits=dataclasses.replace(patient, connections=1, write_seconds=PATIENCE))
+        with connect(server.addresses[0]) as deaf:
+            deaf.sendall(request_bytes("/big"))
+            assert until(lambda: server.stats[Event.REQUEST] == 1)
+            assert until(lambda: get(server.addresses[0]).status == 200)
+        assert server.stats[Event.EVICTED_SLOW] >= 1
 
     def test_an_idle_connection_gives_way(self, serve: Serve, patient: Limits) -> None:
         server = serve(limits=dataclasses.replace(patient, connections=2))

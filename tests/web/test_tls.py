@@ -12,6 +12,7 @@ from cryptography import x509
 from exporter.web.limits import Event, Limits
 from exporter.web.server import WebServer
 
+from .busy import Busy
 from .clients import ask, connect, get, is_closed, request_bytes, until
 from .conftest import Authority, Identity, Serve
 from .samples import FAST, TLS, Write, load, mutual
@@ -218,9 +219,9 @@ def client_hello() -> bytes:
     return outgoing.read()
 
 
-def test_clear_text_refusal_is_not_sent_on_a_tls_port(web_config: Write, serve: Serve) -> None:
-    limits = Limits(connections=1, connections_per_client=1)
-    server = serve(security=load(web_config(TLS)), limits=limits)
-    with connect(server.addresses[0]), connect(server.addresses[0]) as refused:
+def test_clear_text_refusal_is_not_sent_on_a_tls_port(web_config: Write, serve: Serve, authority: Authority) -> None:
+    limits, busy = Limits(connections=1, connections_per_client=1), Busy()
+    server = serve(busy, security=load(web_config(TLS)), limits=limits)
+    with busy.held(server.addresses[0], 1, authority.client_context()), connect(server.addresses[0]) as refused:
         assert is_closed(refused)
     assert server.stats[Event.REFUSED_CLIENT] == 1

@@ -1,0 +1,1 @@
+"""A running daemon under attack, while a real Prometheus scrapes it every second and must not notice."""

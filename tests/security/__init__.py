@@ -1,0 +1,1 @@
+"""What docs/security.md promises, held by tests: TLS, passwords, no shell-outs, labels, dependencies."""
