@@ -5,7 +5,7 @@
 #   docker build --target dcgm -t honest-gpu-exporter:0.1.0-dcgm --build-arg DCGM_VERSION=1:4.5.2-1 .
 #
 # To pin the base:  --build-arg BASE=debian:bookworm-slim@sha256:...
-# Bit for bit:      SOURCE_DATE_EPOCH=$(git log -1 --format=%ct), with BuildKit's rewrite-timestamp=true
+# The same layers:  SOURCE_DATE_EPOCH=$(git log -1 --format=%ct), with BuildKit's rewrite-timestamp=true
 #                   or buildah's --timestamp
 ARG BASE=debian:bookworm-slim
 
@@ -21,27 +21,28 @@ RUN apt-get update \
 FROM base AS build
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-        python3-pip python3-setuptools python3-venv python3-wheel \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3-venv \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
-COPY requirements.lock requirements-test.lock ./
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+COPY requirements.lock requirements-test.lock packaging/build.lock ./
 # grpcio and what it needs read the kubelet's socket; their versions are those that are tested.
-RUN python3 -m venv --without-pip /opt/honest-gpu-exporter \
-    && pip3 --python /opt/honest-gpu-exporter/bin/python install --no-compile --no-deps --only-binary=:all: \
+RUN python3 -m venv /build \
+    && /build/bin/pip install --no-deps --only-binary=:all: -r build.lock \
+    && python3 -m venv --without-pip /opt/honest-gpu-exporter \
+    && /build/bin/pip --python /opt/honest-gpu-exporter/bin/python install --no-compile --no-deps --only-binary=:all: \
         -r requirements.lock \
-    && pip3 --python /opt/honest-gpu-exporter/bin/python install --no-compile --no-deps --only-binary=:all: \
+    && /build/bin/pip --python /opt/honest-gpu-exporter/bin/python install --no-compile --no-deps --only-binary=:all: \
         -c requirements-test.lock grpcio protobuf typing_extensions
 COPY pyproject.toml README.md LICENSE ./
 COPY exporter ./exporter
 # From the folder of wheels, so that the record of where it came from does not differ by build. Byte code by content,
 # not by date: two builds give the same files, and a read-only root loses no time.
 # hadolint ignore=DL3013
-RUN pip3 wheel -q --no-deps --no-build-isolation -w /wheels . \
-    && pip3 --python /opt/honest-gpu-exporter/bin/python install --no-compile --no-index --no-deps -f /wheels \
+RUN /build/bin/pip wheel -q --no-deps --no-build-isolation -w /wheels . \
+    && /build/bin/pip --python /opt/honest-gpu-exporter/bin/python install --no-compile --no-index --no-deps -f /wheels \
         honest-gpu-exporter \
-    && PYTHONHASHSEED=0 /opt/honest-gpu-exporter/bin/python -m compileall -q -f -j 0 \
+    && PYTHONHASHSEED=0 /opt/honest-gpu-exporter/bin/python -m compileall -q -f \
         --invalidation-mode unchecked-hash /opt/honest-gpu-exporter/lib
 COPY packaging/image/healthcheck.py /opt/honest-gpu-exporter/healthcheck.py
 
@@ -80,7 +81,8 @@ RUN apt-get update \
         "SHA256:${NVIDIA_KEYRING_SHA256}" \
     && dpkg-deb -x /tmp/keyring.deb /keyring
 
-# --- dcgm: the library to talk to a hostengine, or to be one (embedded), and NVIDIA's bindings for Python
+# --- dcgm: the library to talk to a hostengine, or to be one (embedded), and NVIDIA's bindings for Python. Tested with
+# packages that stand in for NVIDIA's (tests/packaging/nvidia_packages.py); with NVIDIA's own it was not built yet.
 FROM runtime AS dcgm
 ARG NVIDIA_REPOSITORY=https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404
 # The same release as the hostengine that it talks to, as far as possible.

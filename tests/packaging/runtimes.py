@@ -20,6 +20,7 @@ from typing import Protocol
 import pytest
 
 from tests.packaging.helm import REPOSITORY
+from tests.packaging.images import PODMAN
 from tests.packaging.node import Order
 
 IMAGE_VARIABLE = "HONEST_GPU_IMAGE"
@@ -30,9 +31,10 @@ _PATIENCE = 60
 
 @dataclass
 class Running:
-    """A container that runs. ``pid`` is its first process, as this machine sees it."""
+    """A container that runs. ``pid`` is its first process, as this machine sees it; podman has a ``name`` for it."""
 
     pid: int
+    name: str = ""
     _log: list[str] = field(default_factory=list)
 
     @property
@@ -77,19 +79,14 @@ class Runtime(Protocol):
 
 
 class Podman:
-    """The real image as its Dockerfile made it. Skips without podman or an image."""
+    """The real image as its Dockerfile made it."""
 
-    def __init__(self) -> None:
-        self._image = os.environ.get(IMAGE_VARIABLE, "")
-        binary = shutil.which("podman")
-        if binary is None or not self._image:
-            pytest.skip(f"needs podman, and {IMAGE_VARIABLE} naming an image (tests/packaging/build_image makes one)")
-        runtime = ["--runtime", "runc"] if shutil.which("runc") else []
-        self._podman = [binary, *runtime, "--cgroup-manager", "cgroupfs", "--events-backend", "file"]
+    def __init__(self, image: str) -> None:
+        self._image = image
 
     def command(self, order: Order, name: str) -> list[str]:
         """The whole command line."""
-        command = [*self._podman, "run", "--name", name, "--rm", "--network", "host"]
+        command = [*PODMAN, "run", "--name", name, "--rm", "--network", "host"]
         command += ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000"]
         command += ["--user", f"{order.user}:{order.group}"]
         command += [f"--cap-drop={name}" for name in order.dropped] + [f"--cap-add={name}" for name in order.added]
@@ -110,17 +107,29 @@ class Podman:
         name = f"honest-gpu-test-{uuid.uuid4().hex[:8]}"
         process = _start(self.command(order, name))
         try:
-            running = Running(self._pid(name, process))
+            running = Running(self._pid(name, process), name)
             running.follow(process)
             yield running
         finally:
-            subprocess.run([*self._podman, "rm", "--force", "--time", "0", name], capture_output=True, check=False)
+            subprocess.run([*PODMAN, "rm", "--force", "--time", "0", name], capture_output=True, check=False)
             process.wait(_PATIENCE)
+
+    def health(self, running: Running) -> tuple[int, str]:
+        """What the image's own health check says: exit status and output."""
+        done = subprocess.run(
+            [*PODMAN, "healthcheck", "run", running.name], capture_output=True, text=True, check=False
+        )
+        return done.returncode, (done.stdout + done.stderr).strip()
+
+    def execute(self, running: Running, *command: str) -> subprocess.CompletedProcess[str]:
+        """Inside, to its end."""
+        whole = [*PODMAN, "exec", running.name, *command]
+        return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=_PATIENCE)
 
     def _pid(self, name: str, process: subprocess.Popen[str]) -> int:
         waiting = threading.Event()
         for _ in range(_PATIENCE * 10):
-            asked = [*self._podman, "inspect", name, "--format", "{{.State.Pid}}"]
+            asked = [*PODMAN, "inspect", name, "--format", "{{.State.Pid}}"]
             done = subprocess.run(asked, capture_output=True, text=True, check=False)
             if done.returncode == 0 and done.stdout.strip() not in ("", "0"):
                 return int(done.stdout)

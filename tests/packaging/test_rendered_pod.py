@@ -29,10 +29,9 @@ PATIENCE = 30.0  # seconds until a test gives up
 POD_RESOURCES = "/var/lib/kubelet/pod-resources"
 
 
-@pytest.fixture(params=[Podman, Bubblewrap], ids=["podman", "bubblewrap"])
+@pytest.fixture(params=["podman", "bubblewrap"])
 def runtime(request: pytest.FixtureRequest) -> Runtime:
-    made: Runtime = request.param()
-    return made
+    return Bubblewrap() if request.param == "bubblewrap" else Podman(request.getfixturevalue("image"))
 
 
 @pytest.fixture
