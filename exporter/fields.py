@@ -129,6 +129,19 @@ FIELDS: Mapping[str, Field] = {
     "host_pressure": _gauge("ratio", 1.0, None),  # share of the time in which tasks waited for CPU or storage
 }
 
+# of the parts around the GPUs (model.Part)
+PART_FIELDS: Mapping[str, Field] = {
+    "nvswitch_temperature": _gauge("celsius", 150.0, 858, low=-50.0),
+    "nvswitch_power": _gauge("watts", 1e4, None),  # by rail: 705 to 707
+    "nvswitch_fatal_sxid": Field(Kind.EVENT, "", 0.0, 1e6, 856),
+    "nvswitch_non_fatal_sxid": Field(Kind.EVENT, "", 0.0, 1e6, 857),
+    "cpu_utilization": _ratio(1100, None),
+    "cpu_temperature": _gauge("celsius", 150.0, 1110, low=-50.0),
+    "cpu_power": _gauge("watts", 1e4, 1130),
+    "cpu_power_limit": _gauge("watts", 1e4, 1131),
+    "cpu_module_power": _gauge("watts", 1e5, 1133),
+}
+
 # nvml.h nvmlClocksEventReason*: bit -> label value
 CLOCK_EVENTS: Mapping[int, str] = {
     0x1: "idle",

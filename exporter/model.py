@@ -33,6 +33,7 @@ class Absence(enum.Enum):
     OUT_OF_RANGE = "out_of_range"
     OVERLAP = "overlap"  # two values for the same time
     STALE = "stale"
+    CONTRADICTED = "contradicted"  # a zero, while another counter of the same thing moves
     PAUSED = "paused"
     LOCKED = "locked"
     NO_DATA = "no_data"
@@ -81,6 +82,50 @@ class ProcessUse(NamedTuple):
     sm: float | None = None  # share of the time since the last read for which it had SMs in use, 0..1
 
 
+class PartKind(enum.Enum):
+    """What belongs to a node's GPUs and is none; the values name labels, and begin names of fields and metrics."""
+
+    NVSWITCH = "nvswitch"
+    CPU = "cpu"  # a socket of Grace: what DCGM knows of other CPUs is nothing
+
+
+class Part(NamedTuple):
+    """One NVSwitch or CPU; ``number`` is its source's own, there is no UUID."""
+
+    kind: PartKind
+    number: int
+
+
+class PartReading(NamedTuple):
+    """One value of one field of a part. ``start`` None: an instant at ``end``; else the mean over (start, end]."""
+
+    part: Part
+    field: str  # a key of fields.PART_FIELDS
+    end: float
+    value: float
+    start: float | None = None
+    label: str = ""  # the rail, the SXid code
+
+
+class LinkState(enum.Enum):
+    """Of one NVLink link."""
+
+    UP = "up"
+    DOWN = "down"
+    DISABLED = "disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """One look at what joins and surrounds the GPUs. Sources look less often than they read."""
+
+    end: float
+    lasts: float  # seconds until the next look is due
+    parts: Sequence[Part] = ()
+    readings: Sequence[PartReading] = ()
+    links: Mapping[Entity | Part, Mapping[int, LinkState]] = field(default_factory=dict)  # by the link's number
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something that is missing, for the person on call."""
@@ -103,6 +148,7 @@ class Batch:
     rejected: Mapping[tuple[str, str], int] = field(default_factory=dict)  # (field, reason) -> count
     details: Mapping[str, str] = field(default_factory=dict)  # labels for source_info
     processes: Sequence[ProcessUse] | None = None  # None: this source does not know of processes
+    fabric: Fabric | None = None  # None: no look was due, or this source sees nothing of it
     final: bool = False  # the source has ended by itself (a recording played once)
 
 

@@ -209,7 +209,7 @@ def _lines(report: Report) -> Iterator[str]:
     marks = {True: "ok", False: "BAD", None: "-"}
     yield f"honest-gpu-exporter {report.version}"
     for check in report.checks:
-        yield f"  {marks[check.ok]:<4}{check.what:<20}{check.found}"
+        yield f"  {marks[check.ok]:<4}{check.what:<19} {check.found}"
         if check.remedy and check.ok is False:
             yield f"      {'':<20}do: {check.remedy}"
     for gpu in report.gpus:

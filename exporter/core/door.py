@@ -28,5 +28,7 @@ def check(reading: Reading) -> Reading:
     return reading
 
 
-REJECTIONS = frozenset({Absence.NOT_A_NUMBER, Absence.OUT_OF_RANGE, Absence.OVERLAP, Absence.STALE})
+REJECTIONS = frozenset(
+    {Absence.NOT_A_NUMBER, Absence.OUT_OF_RANGE, Absence.OVERLAP, Absence.STALE, Absence.CONTRADICTED}
+)
 """Absences that mean 'a value came and was refused'; the others mean that none came."""

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from exporter.core.align import Aligner, Interval
 from exporter.core.derive import NOTHING, Honest, Inputs, honest, inputs
 from exporter.core.door import REJECTIONS, check
+from exporter.core.fabric import FabricAccount
 from exporter.core.ledger import HELD, Account, merged
 from exporter.core.quality import DISTRUSTED, ProfilingState, Thresholds, Watch
 from exporter.core.snapshot import EntityView, Snapshot, SourceView
+from exporter.core.suspicion import ZeroWatch
 from exporter.fields import PROFILING, TENSOR_PIPES
 from exporter.model import Absence, Batch, Clock, Device, Entity, Problem, ProcessUse, Reading
 
@@ -36,6 +38,7 @@ class _Entry:
     absences: dict[str, Absence] = field(default_factory=dict)
     given: Inputs = NOTHING
     said: dict[str, float] = field(default_factory=dict)  # field -> when its absence was last told
+    zeros: ZeroWatch = field(default_factory=ZeroWatch)
     honest: Honest | None = None
     honest_end: float = float("-inf")
     last_sample: float | None = None
@@ -57,6 +60,7 @@ class Pipeline:
         self._rejected: Counter[tuple[str, str]] = Counter()
         self._problems: dict[str, tuple[Problem, ...]] = {}
         self._processes: dict[str, tuple[ProcessUse, ...]] = {}
+        self._fabric = FabricAccount()
         self._ended: set[str] = set()
         self._number = 0
 
@@ -68,6 +72,8 @@ class Pipeline:
         else:
             self._processes[batch.source] = tuple(batch.processes)
         self._rejected.update(batch.rejected)
+        if batch.fabric is not None:
+            self._rejected.update(self._fabric.absorb(batch.source, batch.fabric))
         if batch.final:
             self._ended.add(batch.source)
         gap = batch.end - self._last.get(batch.source, batch.end)
@@ -87,6 +93,7 @@ class Pipeline:
         """A read failed as a whole: its last windows are no longer current, its counters stay."""
         self._problems[source] = (problem,)
         self._processes.pop(source, None)
+        self._fabric.failed(source)
         for entity in self._present.get(source, ()):
             entry = self._entries[entity]
             entry.account.windows.pop(source, None)
@@ -111,6 +118,7 @@ class Pipeline:
             problems=tuple(problem for problems in self._problems.values() for problem in problems),
             expected_gpus=len(self._boards),
             present_gpus=len(present),
+            fabric=self._fabric.view(now),
             processes=tuple(p for each in self._processes.values() for p in each) if self._processes else None,
         )
 
@@ -131,6 +139,7 @@ class Pipeline:
         window = entry.account.windows[batch.source]
         if window.means or window.instants:
             entry.last_sample = batch.end
+        entry.zeros.feed(batch.end, window.means, entry.device.model)
         _, processes = window.instants.get("processes", (None, None))
         self._derive(entry, given, measured, processes)
 
@@ -240,6 +249,7 @@ class Pipeline:
             last_sample=None if entry.last_sample is None else timestamp - (now - entry.last_sample),
             fields=frozenset().union(*entry.fields.values()),
             rejected=dict(entry.account.rejected),
+            suspects=entry.zeros.suspects.intersection(means),
         )
 
     def _patience(self, entry: _Entry) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from exporter.attribution.view import AttributionView
 from exporter.core.derive import Form, Honest
+from exporter.core.fabric import FabricView
 from exporter.core.ledger import Totals
 from exporter.core.quality import ProfilingState
 from exporter.hardware.stage import HardwareView
@@ -36,6 +37,7 @@ class EntityView:
     last_sample: float | None  # Unix seconds
     fields: frozenset[str]
     rejected: Mapping[tuple[str, str], int]
+    suspects: frozenset[str] = frozenset()  # fields whose zeros are hard to believe
     hardware: HardwareView | None = None  # attached by later stages
     state: StateView | None = None
 
@@ -65,6 +67,7 @@ class Snapshot:
     problems: tuple[Problem, ...] = ()
     expected_gpus: int = 0
     present_gpus: int = 0
+    fabric: FabricView = field(default_factory=FabricView)
     processes: tuple[ProcessUse, ...] | None = None  # None: no source knows of processes
     attribution: AttributionView | None = None  # attached by later stages; None: nobody was asked
     host: HostView | None = None

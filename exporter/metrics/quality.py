@@ -59,6 +59,13 @@ PROFILING_STATE = Family(
     "1 for the state that the profiling data is in; ok is always there, 0 when it is another one.",
     labels=(*DEVICE, "state"),
 )
+SUSPECT = Family(
+    "suspect_zero",
+    Type.GAUGE,
+    "",
+    "1 for a field that is exactly 0 where that is hard to believe (PCIe for 5 minutes of active SMs); else absent.",
+    labels=(*DEVICE, "field"),
+)
 EXPECTED = Family(
     "expected_gpus", Type.GAUGE, "", "GPU boards seen since the exporter started.", labels=(), profile=Profile.MINIMAL
 )
@@ -101,6 +108,8 @@ def _collect(snapshot: Snapshot) -> Iterator[Sample]:
         for state in ProfilingState:
             if state is view.profiling or state is ProfilingState.OK:
                 yield Sample(PROFILING_STATE, join(device, f'state="{state.value}"'), float(state is view.profiling))
+        for field in sorted(view.suspects):
+            yield Sample(SUSPECT, join(device, labels(field=field)), 1)
     for (field, why), count in snapshot.rejected.items():
         yield Sample(REJECTED, labels(field=field, reason=why), count)
     yield Sample(EXPECTED, "", snapshot.expected_gpus)
@@ -120,6 +129,7 @@ GROUP = Group(
         LAST_SAMPLE,
         REJECTED,
         PROFILING_STATE,
+        SUSPECT,
         EXPECTED,
         PRESENT,
         SNAPSHOT,

@@ -15,10 +15,10 @@ from exporter.sources.dcgm.native import NativeBytes
 from exporter.sources.dcgm.session import GPU, GPU_INSTANCE
 from exporter.sources.dcgm.timeline import TimeLine
 from exporter.sources.dcgm.tracks import Tracks
-from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, SPECS, Row, blank_of
-from exporter.sources.dcgm.watches import Groups, Watch, watch_most
+from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, NVLINK_THROUGHPUT, SPECS, Row, blank_of
+from exporter.sources.dcgm.watches import WATCHED_FASTER, Groups, Watch, watch_most
+from exporter.sources.dcgm.witness import NvlinkWitness
 
-WATCHED_FASTER = 0.9  # of the sampling interval: a read never falls between two samples, which would leave it empty
 CONTEXT_INTERVAL = 1.0  # seconds: power, clocks and memory are not read faster than that
 SILENT = 5.0  # intervals without any profiling sample that look like a dead watch
 
@@ -26,6 +26,7 @@ _ENGINE_IDS = tuple(IDS[name] for name in (*ENGINES, *TENSOR_PIPES) if name in I
 _LINK_IDS = (*(IDS[name] for name in LINKS), *NATIVE_BYTES)
 _CLAIM_IDS = tuple(IDS[name] for name in CLAIM)
 _CONTEXT_IDS = tuple(id_ for id_ in SPECS if id_ not in (*_CLAIM_IDS, *_ENGINE_IDS, *_LINK_IDS))
+_WATCHED_CONTEXT_IDS = (*_CONTEXT_IDS, NVLINK_THROUGHPUT)
 _MEMORY_IDS = tuple(IDS[name] for name in ("memory_total", "memory_free", "memory_used", "memory_reserved"))
 
 
@@ -71,6 +72,7 @@ class Gpu:
         self._plain: list[_Plain] = []
         self._measured: list[_Measured] = []
         self._native = NativeBytes(board.entity)
+        self._nvlink = NvlinkWitness()
         instances = {(GPU_INSTANCE, each.number): Entity(board.uuid, each.id) for each in board.instances}
         self._tracks = Tracks({(GPU, board.number): board.entity, **instances})
         try:
@@ -115,7 +117,7 @@ class Gpu:
         context = max(CONTEXT_INTERVAL, self._interval)
         if not self.board.cut:
             self._add_plain(board, group, _CLAIM_IDS, self._interval, since)
-        self._add_plain(board, group, _CONTEXT_IDS, context, since)
+        self._add_plain(board, group, _WATCHED_CONTEXT_IDS, context, since)
         if self.board.cut:
             self._add_measured(board, "PCIe and NVLink traffic", group, _LINK_IDS, now)
         else:
@@ -161,12 +163,14 @@ class Gpu:
             plain.read_at = line.now
             _still_watched(fresh)
             rows += fresh
+            self._nvlink.hear(fresh)
             readings += self._tracks.feed(fresh, watch.interval, line.place)
         now, delivered = line.now, _delivered(readings)
         for entity in plain.entities:
             if watch is not None:
                 readings += self._tracks.settle(entity, watch.ids, watch.interval, now, delivered)
-            readings += [_absent(entity, SPECS[id_].field, now, why.absence) for id_, why in plain.refused.items()]
+            refused = ((SPECS[id_].field, why) for id_, why in plain.refused.items() if id_ in SPECS)
+            readings += [_absent(entity, name, now, why.absence) for name, why in refused]
         return readings
 
     def _read_measured(
@@ -184,6 +188,7 @@ class Gpu:
             _still_watched(fresh)
             readings = self._tracks.feed(fresh, watch.interval, line.place)
             readings = self._native.prefer(fresh, watch.interval, line.place, readings)
+            readings = self._nvlink.judge(readings)
             last = max(self._tracks.last(entity, watch.ids) or measured.begun for entity in measured.entities)
             silent = line.now - max(last, measured.begun) > SILENT * watch.interval
             measurement.observe(fresh, busy, line.now, silent=silent)

@@ -1,13 +1,18 @@
-"""How many NVLink links of each GPU are up."""
+"""The states of NVLink links: of each GPU, and of each NVSwitch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from exporter.model import LinkState
 from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.session import Session
 
-_NOT_SUPPORTED, _UP = 0, 3  # dcgmNvLinkLinkState_t
+_STATES = {1: LinkState.DISABLED, 2: LinkState.DOWN, 3: LinkState.UP}  # dcgmNvLinkLinkState_t; 0: no such link
+
+States = Mapping[int, Mapping[int, LinkState]]
+"""By DCGM's number of the GPU or switch, and the link's; without those that have no link."""
 
 
 class Links:
@@ -17,24 +22,35 @@ class Links:
         self._session = session
         self._interval = interval
         self.asked = float("-inf")
-        self._up: dict[int, int] = {}
+        self.gpus: States = {}
+        self.switches: States = {}
         self.refused: CallFailed | None = None
 
-    def up(self, now: float) -> Mapping[int, int]:
-        """By DCGM's id of the GPU, as of ``asked``; one without NVLink is left out. Raises CallFailed for a lost
-        connection."""
-        if self.refused is None and now - self.asked >= self._interval:
-            self.asked = now
-            try:
-                status = self._session.call("dcgmGetNvLinkLinkStatus")
-            except CallFailed as failure:
-                if failure.connection_lost:
-                    raise
-                self.refused, self._up = failure, {}
-                return self._up
-            self._up = {
-                int(gpu.entityId): sum(state == _UP for state in gpu.linkState)
-                for gpu in status.gpus[: status.numGpus]
-                if any(state != _NOT_SUPPORTED for state in gpu.linkState)
-            }
-        return self._up
+    def ask(self, now: float) -> None:
+        """When it is due. Raises CallFailed for a lost connection."""
+        if self.refused is not None or now - self.asked < self._interval:
+            return
+        self.asked = now
+        try:
+            status = self._session.call("dcgmGetNvLinkLinkStatus")
+        except CallFailed as failure:
+            if failure.connection_lost:
+                raise
+            self.refused, self.gpus, self.switches = failure, {}, {}
+            return
+        self.gpus = _states(status.gpus[: status.numGpus])
+        self.switches = _states(status.nvSwitches[: status.numNvSwitches])
+
+    def up(self, gpu: int) -> int | None:
+        """How many links of this GPU are up, as of ``asked``; None for one without NVLink."""
+        states = self.gpus.get(gpu)
+        return None if states is None else sum(state is LinkState.UP for state in states.values())
+
+
+def _states(owners: Iterable[Any]) -> States:
+    found = {}
+    for owner in owners:
+        links = {link: _STATES[raw] for link, raw in enumerate(owner.linkState) if raw in _STATES}
+        if links:
+            found[int(owner.entityId)] = links
+    return found

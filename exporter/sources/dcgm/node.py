@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from exporter.model import Device, Problem, Reading
+from exporter.model import Device, Fabric, Problem, Reading
 from exporter.sources.dcgm.backoff import Backoff
 from exporter.sources.dcgm.entities import Board, Layout, discover
 from exporter.sources.dcgm.errors import CallFailed
-from exporter.sources.dcgm.gpu import CONTEXT_INTERVAL, Gpu
-from exporter.sources.dcgm.links import Links
+from exporter.sources.dcgm.gpu import Gpu
 from exporter.sources.dcgm.session import Session
+from exporter.sources.dcgm.surroundings import Surroundings
+from exporter.sources.dcgm.sxids import Sxids
 from exporter.sources.dcgm.timeline import TimeLine
 from exporter.sources.dcgm.watches import Groups
 
@@ -29,18 +29,19 @@ class NodeReading:
     devices: list[Device] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    fabric: Fabric | None = None
 
 
 class Node:
     """Raises CallFailed only for a lost connection: then it is of no more use."""
 
-    def __init__(self, session: Session, interval: float, known: dict[int, str]) -> None:
-        """``known``: the UUIDs of GPUs by DCGM's id, kept from connection to connection."""
+    def __init__(self, session: Session, interval: float, known: dict[int, str], sxids: Sxids) -> None:
+        """Kept from connection to connection: ``known``, the UUIDs of GPUs by DCGM's id, and ``sxids``."""
         self.session = session
         self._interval = interval
         self._known = known
         self._groups = Groups(session)
-        self._links = Links(session, max(CONTEXT_INTERVAL, interval))
+        self._around = Surroundings(self._groups, interval, sxids)
         self._layout = Layout(())
         self._looked = float("-inf")
         self._gpus: dict[int, Gpu] = {}
@@ -58,11 +59,11 @@ class Node:
         if line.now - self._looked >= LOOK_INTERVAL:
             self._look(line.now)
         reading = NodeReading(problems=[*self._layout.problems, *self._version_problems()])
-        up = self._links.up(line.now)
+        self._around.links.ask(line.now)
         self._paused = None
         for board in self._layout.boards:
             try:
-                self._read_gpu(board, line, self._links_of(board, up), reading)
+                self._read_gpu(board, line, self._links_of(board), reading)
             except CallFailed as failure:
                 if failure.connection_lost:
                     raise
@@ -71,6 +72,7 @@ class Node:
                 failed = self._failures[board.number]
                 reading.devices += board.devices(lambda _: frozenset())
                 reading.problems.append(Problem(f"{board} cannot be read", failed.reason, failed.remedy, board.entity))
+        reading.fabric = self._around.look(line, self._layout.boards)
         return reading
 
     def _read_gpu(self, board: Board, line: TimeLine, links: Reading | None, reading: NodeReading) -> None:
@@ -89,9 +91,10 @@ class Node:
         if got.blank and line.now - self._looked >= LOOK_AGAIN:
             self._looked = float("-inf")
 
-    def _links_of(self, board: Board, up: Mapping[int, int]) -> Reading | None:
-        count = up.get(board.number)
-        return None if count is None else Reading(board.entity, "nvlink_links_up", self._links.asked, float(count))
+    def _links_of(self, board: Board) -> Reading | None:
+        links = self._around.links
+        count = links.up(board.number)
+        return None if count is None else Reading(board.entity, "nvlink_links_up", links.asked, float(count))
 
     def _look(self, now: float) -> None:
         """GPUs that are gone, or are not what they were, lose their watches; the rest is left alone."""
@@ -136,7 +139,7 @@ class Node:
         problems = []
         if not bindings.fit(library):
             why = f"the bindings ({bindings.origin}) were made for DCGM {bindings.version}, the library is {library}"
-            missing = "; NVLink link states are not read" if self._links.refused else ""
+            missing = "; NVLink link states are not read" if self._around.links.refused else ""
             remedy = "use the bindings of the installed DCGM: --dcgm.bindings DIR"
             problems.append(Problem("DCGM's bindings and library are of different releases", why + missing, remedy))
         if hostengine and library and hostengine.split(".")[0] != library.split(".")[0]:

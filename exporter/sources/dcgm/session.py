@@ -16,7 +16,7 @@ from exporter.sources.dcgm.address import Address
 from exporter.sources.dcgm.bindings import Bindings, library_folder
 from exporter.sources.dcgm.errors import START_HOSTENGINE, CallFailed, Code
 
-GPU, GPU_INSTANCE = 1, 4  # dcgm_field_entity_group_t
+GPU, SWITCH, GPU_INSTANCE, CPU = 1, 3, 4, 7  # dcgm_field_entity_group_t
 LIVE_DATA = 1  # DCGM_FV_FLAG_LIVE_DATA. Never with a profiling field: hostengines 4.0 to 4.6 die of it
 _UUID = 54  # a field that can be read live, for the time it was read at
 _MODE_AUTO = 1  # DCGM_OPERATION_MODE_AUTO

@@ -11,6 +11,7 @@ from exporter.sources.dcgm.bindings import Bindings
 from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.node import Node
 from exporter.sources.dcgm.session import open_session, shut_down
+from exporter.sources.dcgm.sxids import Sxids
 from exporter.sources.dcgm.timeline import TimeLine
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ class DcgmSource:
         self._timeout = timeout
         self._line = TimeLine()
         self._known: dict[int, str] = {}
+        self._sxids = Sxids()
         self._node: Node | None = None
         self._loaded = False
 
@@ -60,7 +62,15 @@ class DcgmSource:
             "hostengine": node.session.hostengine_version,
             "address": str(self._address),
         }
-        return Batch(self.name, self._line.now, reading.devices, reading.readings, reading.problems, details=details)
+        return Batch(
+            self.name,
+            self._line.now,
+            reading.devices,
+            reading.readings,
+            reading.problems,
+            details=details,
+            fabric=reading.fabric,
+        )
 
     def close(self) -> None:
         """Ends the watches with the connection, and DCGM in this process."""
@@ -79,7 +89,7 @@ class DcgmSource:
             session.library_version or "of unknown version",
             self._bindings.origin,
         )
-        self._node = Node(session, self._interval, self._known)
+        self._node = Node(session, self._interval, self._known, self._sxids)
         return self._node
 
     def _disconnect(self) -> None:

@@ -26,6 +26,11 @@ class TimeLine:
         """The time on the program's line."""
         return self._now + (time.monotonic() - self._begun)
 
+    @property
+    def measured(self) -> bool:
+        """Whether ``place`` can be asked."""
+        return self._offset is not None
+
     def measure(self, hostengine: int) -> None:
         """``hostengine``: microseconds since 1970 that its clock showed just now."""
         offset = self.now - hostengine * 1e-6

@@ -11,6 +11,9 @@ from exporter.model import Absence
 NATIVE_BYTES: Mapping[int, str] = {1091: "pcie_transmit", 1092: "pcie_receive"}
 """Totals of bytes, of GPUs with GPM from DCGM 4.6 on (DCGM_FI_PROF_PCIE_[TR]X_BYTES_TOTAL)."""
 
+NVLINK_THROUGHPUT = 449
+"""The driver's count of bytes over NVLink (DCGM_FI_DEV_NVLINK_THROUGHPUT_TOTAL), a witness only."""
+
 _MEBI = float(1 << 20)
 _SCALE: Mapping[int, float] = {
     203: 0.01,  # percent, despite the name RATIO it has since 4.6

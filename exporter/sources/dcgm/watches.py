@@ -20,6 +20,7 @@ from exporter.sources.dcgm.session import Session
 from exporter.sources.dcgm.values import Row
 
 SHORTEST = 0.1  # seconds: what DCGM and GPM can do
+WATCHED_FASTER = 0.9  # of the interval of reads: a read never falls between two samples, which would leave it empty
 _GROUP_EMPTY = 1  # DCGM_GROUP_EMPTY
 _INTEGERS, _DOUBLE = frozenset({ord("i"), ord("t")}), ord("d")
 ROW = struct.Struct("@IHhiqq")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from exporter.fields import CLAIM, LINKS, PROFILING, TENSOR_PIPES
-from exporter.model import Absence, Device, Entity, Problem, ProcessUse, Reading
+from exporter.model import Absence, Device, Entity, LinkState, Problem, ProcessUse, Reading
 from exporter.sources.nvml import complaints, context, support
 from exporter.sources.nvml.claim import Claim
 from exporter.sources.nvml.context import Context, memory
@@ -27,6 +27,7 @@ class BoardReading:
     readings: list[Reading] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     processes: list[ProcessUse] | None = None
+    links: Mapping[int, LinkState] = field(default_factory=dict)  # of NVLink, by number
 
 
 class Board:
@@ -82,6 +83,7 @@ class Board:
         else:
             made.readings += self._claim.read(handle, now, wall)
         made.readings += self._context.read(handle, now)
+        made.links = self._context.links
         made.processes = self._processes.read(handle, now)
         self._count(made, now, cut)
         made.problems += self._missing(made.readings)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from exporter.fields import CLOCK_EVENTS
-from exporter.model import Absence, Entity, Reading
+from exporter.model import Absence, Entity, LinkState, Reading
 from exporter.sources.nvml.library import LOST, absence
 
 FAST_SECONDS = 0.85  # sampling faster than this asks for the context, and delivers it, no more often
@@ -31,19 +31,17 @@ def _memory_temperature(nvml: Any, handle: Any) -> float:
     return celsius
 
 
-def _links_up(nvml: Any, handle: Any) -> float:
-    up, asked = 0, 0
+def link_states(nvml: Any, handle: Any) -> dict[int, LinkState]:
+    """Of the NVLink links, by number; empty without NVLink. The driver does not tell disabled from down."""
+    states = {}
     for link in range(LINKS):
         try:
-            up += nvml.nvmlDeviceGetNvLinkState(handle, link) == 1
-            asked += 1
+            states[link] = LinkState.UP if nvml.nvmlDeviceGetNvLinkState(handle, link) == 1 else LinkState.DOWN
         except nvml.NVMLError as error:
             if error.value not in (nvml.NVML_ERROR_INVALID_ARGUMENT, nvml.NVML_ERROR_NOT_SUPPORTED):
                 raise
             break
-    if not asked:
-        raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
-    return float(up)
+    return states
 
 
 def _ecc(kind: int) -> Read:
@@ -73,7 +71,6 @@ SLOW: Mapping[str, Read] = {
     "pcie_link_width": lambda nvml, handle: float(nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)),
     "pcie_link_width_max": lambda nvml, handle: float(nvml.nvmlDeviceGetMaxPcieLinkWidth(handle)),
     "pcie_replay": lambda nvml, handle: float(nvml.nvmlDeviceGetPcieReplayCounter(handle)),
-    "nvlink_links_up": _links_up,
     "ecc_corrected": _ecc(0),
     "ecc_uncorrected": _ecc(1),
     "remapped_rows_corrected": _remapped(0),
@@ -82,7 +79,7 @@ SLOW: Mapping[str, Read] = {
     "retired_pages": _retired,
 }
 MEMORY = ("memory_total", "memory_used", "memory_free", "memory_reserved")
-FIELDS = frozenset({*FAST, *SLOW, *MEMORY, "clock_event"})
+FIELDS = frozenset({*FAST, *SLOW, *MEMORY, "clock_event", "nvlink_links_up"})
 
 
 class Context:
@@ -92,6 +89,7 @@ class Context:
         self._nvml, self._entity = nvml, entity
         self._unsupported: set[str] = set()
         self._slow: list[Reading] = []
+        self.links: Mapping[int, LinkState] = {}  # by number, as of the last look at what hardly changes
         self._fast_at = self._slow_at = float("-inf")
 
     def read(self, handle: Any, now: float) -> Iterator[Reading]:
@@ -102,6 +100,7 @@ class Context:
         self._fast_at = now
         if now - self._slow_at >= SLOW_SECONDS:
             self._slow = [self._one(handle, now, field, read) for field, read in SLOW.items()]
+            self._slow.append(self._one(handle, now, "nvlink_links_up", self._links_up))
             self._slow_at = now
         yield from fast
         yield from self._slow
@@ -124,6 +123,13 @@ class Context:
             if why is Absence.NOT_SUPPORTED:
                 self._unsupported.add(field)
             return Reading(self._entity, field, now, None, None, why)
+
+    def _links_up(self, nvml: Any, handle: Any) -> float:
+        self.links = {}
+        self.links = link_states(nvml, handle)
+        if not self.links:
+            raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
+        return float(sum(state is LinkState.UP for state in self.links.values()))
 
     def _clock_events(self, handle: Any, now: float) -> Iterator[Reading]:
         try:

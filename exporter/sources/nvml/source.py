@@ -5,13 +5,25 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from exporter.model import Batch, Device, Problem, ProcessUse, Reading, SourceError
+from exporter.model import (
+    Batch,
+    Device,
+    Entity,
+    Fabric,
+    LinkState,
+    Part,
+    Problem,
+    ProcessUse,
+    Reading,
+    SourceError,
+)
 from exporter.sources.nvml import complaints
 from exporter.sources.nvml.board import BoardReading
+from exporter.sources.nvml.context import SLOW_SECONDS
 from exporter.sources.nvml.library import load, open_library
 from exporter.sources.nvml.slot import Slot, Wanted
 from exporter.sources.nvml.xid import XidWatch
@@ -32,6 +44,7 @@ class _Gathered:
     problems: list[Problem] = field(default_factory=list)
     processes: list[ProcessUse] | None = None
     seen: set[str] = field(default_factory=set)  # GPUs that were read, hang, or are complained about
+    links: dict[Entity | Part, Mapping[int, LinkState]] = field(default_factory=dict)
     failed: bool = False  # some GPU answers with an error
 
     def add(self, made: BoardReading) -> None:
@@ -39,6 +52,8 @@ class _Gathered:
         self.devices += made.devices
         self.readings += made.readings
         self.problems += made.problems
+        if made.links:
+            self.links[made.devices[0].entity] = made.links
         if made.processes is not None:
             self.processes = [*(self.processes or ()), *made.processes]
 
@@ -84,7 +99,13 @@ class NvmlSource:
         self._note_missing(now, gathered)
         self._add_xids(now, gathered)
         return Batch(
-            self.name, now, gathered.devices, gathered.readings, gathered.problems, processes=gathered.processes
+            self.name,
+            now,
+            gathered.devices,
+            gathered.readings,
+            gathered.problems,
+            processes=gathered.processes,
+            fabric=Fabric(now, SLOW_SECONDS, links=gathered.links) if gathered.links else None,
         )
 
     def close(self) -> None:

@@ -3,7 +3,9 @@
 import dataclasses
 from typing import Any
 
-from .scenario import A100_GROUPS, ComputeInstance, Counter, Events, Gpu, GpuInstance, Module, Scenario, steps
+from .offers import A100_GROUPS, Module
+from .scenario import ComputeInstance, Gpu, GpuInstance, Scenario
+from .values import Counter, Events, steps
 
 
 def h100(number: int = 0, **others: Any) -> Gpu:

@@ -4,26 +4,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from .scenario import (
-    Blank,
-    ComputeInstance,
-    Counter,
-    EntityKind,
-    Events,
-    Fields,
-    Gpm,
-    Gpu,
-    GpuInstance,
-    Links,
-    MetricGroup,
-    NoProfiling,
-    Profiling,
-    Scenario,
-    Steps,
-    Value,
-    Window,
-    gpm_groups,
-)
+from .codes import Blank, EntityKind
+from .offers import Gpm, MetricGroup, NoProfiling, Profiling, gpm_groups
+from .scenario import ComputeInstance, Gpu, GpuInstance, Links, Scenario
+from .values import Counter, Events, Fields, Steps, Value, Window
 
 Word = str | float | None
 

@@ -5,30 +5,14 @@ import signal
 
 import pytest
 
+from .codes import Blank, Code
 from .conftest import Start
+from .happenings import PROFILING, Cure, Lock, ValueFault, blanking, failing_rows, freezing, silencing, sticking
 from .meeting import Run, process
+from .offers import Gpm, MetricGroup, Module, NoProfiling
 from .samples import a100, h100, mig_instances, one
-from .scenario import (
-    PROFILING,
-    Blank,
-    Code,
-    Counter,
-    Cure,
-    Gpm,
-    Lock,
-    MetricGroup,
-    Module,
-    NoProfiling,
-    Scenario,
-    ValueFault,
-    Window,
-    blanking,
-    failing_rows,
-    freezing,
-    silencing,
-    steps,
-    sticking,
-)
+from .scenario import Scenario
+from .values import Counter, Window, steps
 
 INT_BLANK = 0x7FFFFFFFFFFFFFF0
 FP_BLANK = 2.0**47

@@ -5,22 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.model import Entity
-from tests.abi.dcgm.scenario import (
-    A10_GROUPS,
-    A100_GROUPS,
-    ComputeInstance,
-    Counter,
-    Events,
-    Gpu,
-    GpuInstance,
-    Links,
-    LinkState,
-    MetricGroup,
-    Module,
-    NoProfiling,
-    Scenario,
-    Value,
-)
+from tests.abi.dcgm.codes import LinkState
+from tests.abi.dcgm.offers import A10_GROUPS, A100_GROUPS, MetricGroup, Module, NoProfiling
+from tests.abi.dcgm.scenario import ComputeInstance, Gpu, GpuInstance, Links, Scenario
+from tests.abi.dcgm.values import Counter, Events, Value
 
 CONTEXT: Mapping[int, Value] = {
     52: 0.0,

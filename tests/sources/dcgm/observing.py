@@ -3,7 +3,10 @@
 from exporter.clock import VirtualClock
 from exporter.core.pipeline import Pipeline
 from exporter.core.quality import ProfilingState
-from exporter.core.snapshot import EntityView
+from exporter.core.snapshot import EntityView, Snapshot
+from exporter.exposition import text
+from exporter.metrics.catalogue import GROUPS, Selection, samples
+from exporter.metrics.family import Profile
 from exporter.model import Entity, Problem, SourceError
 
 from .driving import SHIFT, Driver
@@ -20,6 +23,14 @@ class Observer:
 
     def until(self, end: float) -> dict[Entity, EntityView]:
         """Reads each second up to and with ``end``; what is published then, by entity."""
+        return {view.device.entity: view for view in self.snapshot(end).entities}
+
+    def served(self, end: float) -> str:
+        """What a scrape would get then, every family of the catalogue."""
+        return text(samples(self.snapshot(end), GROUPS, Selection(Profile.FULL))).decode()
+
+    def snapshot(self, end: float) -> Snapshot:
+        """The same as a whole."""
         while (at := round(self._clock.monotonic() - SHIFT)) <= end:
             try:
                 self._pipeline.absorb(self.driver.read(float(at)))
@@ -27,9 +38,9 @@ class Observer:
                 self.errors.append(str(error))
                 self._pipeline.failed("dcgm", Problem("dcgm", str(error), error.remedy))
             if at == end:
-                views = {view.device.entity: view for view in self._pipeline.publish().entities}
+                published = self._pipeline.publish()
                 self._clock.advance(1.0)
-                return views
+                return published
             self._clock.advance(1.0)
         raise ValueError(f"{end} is past")
 

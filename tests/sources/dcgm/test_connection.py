@@ -10,7 +10,9 @@ from exporter.core.quality import ProfilingState
 from exporter.model import Absence, SourceError
 from exporter.sources.dcgm.bindings import Bindings
 from exporter.sources.dcgm.source import DcgmSource
-from tests.abi.dcgm.scenario import Code, Window, failing, failing_rows, hanging, losing
+from tests.abi.dcgm.codes import Code
+from tests.abi.dcgm.happenings import failing, failing_rows, hanging, losing
+from tests.abi.dcgm.values import Window
 
 from .conftest import Drive, PlayScenario
 from .driving import SHIFT, Driver, absences, of, spans, values

@@ -7,7 +7,10 @@ import pytest
 from exporter.core.quality import ProfilingState
 from exporter.fields import CLAIM, LINKS, PROFILING
 from exporter.model import Absence, Entity
-from tests.abi.dcgm.scenario import Code, EntityKind, GpuInstance, Window, blanking, failing
+from tests.abi.dcgm.codes import Code, EntityKind
+from tests.abi.dcgm.happenings import blanking, failing
+from tests.abi.dcgm.scenario import GpuInstance
+from tests.abi.dcgm.values import Window
 
 from .conftest import Drive
 from .driving import absences, of, values

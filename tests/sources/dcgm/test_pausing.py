@@ -6,7 +6,9 @@ from exporter.model import SourceError
 from exporter.sources.dcgm.bindings import Bindings
 from exporter.sources.dcgm.profiling import pause, pause_while, resume
 from exporter.sources.dcgm.session import shut_down
-from tests.abi.dcgm.scenario import Code, Window, failing
+from tests.abi.dcgm.codes import Code
+from tests.abi.dcgm.happenings import failing
+from tests.abi.dcgm.values import Window
 
 from .conftest import Drive, PlayScenario
 from .nodes import a100, board, gpu, node

@@ -9,24 +9,12 @@ from exporter.core.quality import ProfilingState
 from exporter.fields import PROFILING
 from exporter.model import Absence
 from exporter.sources.dcgm.measurement import DEAD_SAMPLES
+from tests.abi.dcgm.codes import Code
+from tests.abi.dcgm.happenings import Cure, Lock, ValueFault, blanking, failing, silencing, sticking
 from tests.abi.dcgm.meeting import process
-from tests.abi.dcgm.scenario import (
-    A100_GROUPS,
-    Code,
-    Cure,
-    Gpu,
-    Lock,
-    MetricGroup,
-    Module,
-    NoProfiling,
-    ValueFault,
-    Window,
-    blanking,
-    failing,
-    silencing,
-    steps,
-    sticking,
-)
+from tests.abi.dcgm.offers import A100_GROUPS, MetricGroup, Module, NoProfiling
+from tests.abi.dcgm.scenario import Gpu
+from tests.abi.dcgm.values import Window, steps
 
 from .conftest import Drive
 from .driving import absences, of, spans, values

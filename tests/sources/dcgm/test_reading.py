@@ -6,7 +6,10 @@ import pytest
 
 from exporter.fields import CLAIM, CLOCK_EVENTS, LINKS, PROFILING
 from exporter.model import Absence, SourceError
-from tests.abi.dcgm.scenario import Blank, Counter, Events, Links, LinkState, Value, blanking, silencing, steps
+from tests.abi.dcgm.codes import Blank, LinkState
+from tests.abi.dcgm.happenings import blanking, silencing
+from tests.abi.dcgm.scenario import Links
+from tests.abi.dcgm.values import Counter, Events, Value, steps
 
 from .conftest import Drive
 from .driving import SHIFT, absences, of, spans, values

@@ -45,6 +45,8 @@ def read(source, seconds):
         "spans": {name(r.entity) + " " + r.field: [r.start, r.end] for r in batch.readings if r.start is not None},
         "absent": {name(r.entity) + " " + r.field: r.absence.value for r in batch.readings if r.absence},
         "xids": [[name(r.entity), r.label, r.value] for r in batch.readings if r.field == "xid" and not r.absence],
+        "links": None if batch.fabric is None else
+            {name(e): {link: state.value for link, state in links.items()} for e, links in batch.fabric.links.items()},
         "problems": [[p.what, p.why, p.remedy] for p in batch.problems],
         "processes": None if batch.processes is None else
             [[name(p.entity), p.pid, p.memory_bytes, p.sm] for p in batch.processes],

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.abi.nvml.meeting import h100, one
-from tests.abi.nvml.scenario import Process, Scenario, steps
+from tests.abi.nvml.scenario import NvLink, Process, Scenario, steps
 from tests.abi.scenarios.nodes import (
     a100_mig_node,
     geforce_node,
@@ -51,6 +51,8 @@ def test_the_full_set_of_a_hopper_at_work(driven: Drive) -> None:
     assert values["pcie_link_generation_max"] == 5
     assert values["pcie_link_width_max"] == 16
     assert values["nvlink_links_up"] == 18
+    (links,) = last["links"].values()
+    assert links == {str(link): "up" for link in range(18)}
     assert values["clock_event:power_cap"] == 0.0
     assert values["processes"] == 0.0
     assert not last["problems"]
@@ -127,6 +129,16 @@ def test_gpus_without_gpm_have_the_claim_alone(driven: Drive) -> None:
         assert f"{uuid} busy" in last["values"]
         assert last["absent"][f"{uuid} sm"] == "not_supported"
         assert f"{uuid} sm" not in last["values"]
+
+
+def test_a_link_that_is_not_up_and_a_gpu_without_nvlink(driven: Drive) -> None:
+    *_, last = driven(one(h100(nvlink=NvLink(4, states={2: 0.0}))), READS).result
+    ((uuid, links),) = last["links"].items()
+    assert links == {"0": "up", "1": "up", "2": "down", "3": "up"}
+    assert last["values"][f"{uuid} nvlink_links_up"] == 3
+    *_, last = driven(geforce_node(), READS).result
+    assert last["links"] is None
+    assert {last["absent"][f"{uuid} nvlink_links_up"] for uuid in last["devices"]} == {"not_supported"}
 
 
 def test_instances_without_gpm(driven: Drive) -> None:

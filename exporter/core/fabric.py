@@ -1,0 +1,123 @@
+"""The account of what joins and surrounds the GPUs: NVLink links, NVSwitches, CPUs.
+
+Looked at less often than the GPUs, and by one source at a time. What was counted outlives the source's failures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from exporter.fields import PART_FIELDS, Kind
+from exporter.model import Absence, Entity, Fabric, LinkState, Part, PartReading
+
+LOOKS = 3  # looks that are missed before the last one is no longer current
+
+
+@dataclass(frozen=True, slots=True)
+class PartView:
+    """One part; keys are (field, label)."""
+
+    kind: str
+    number: int
+    links: Mapping[str, int]  # links by state; empty where nothing is known of them
+    current: Mapping[tuple[str, str], float]  # instants and means of the last look; empty when it is too old
+    seconds: Mapping[str, float]  # integral of ratios
+    observed: Mapping[str, float]  # and the seconds that they cover
+    events: Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class FabricView:
+    """Everything around the GPUs at one moment."""
+
+    parts: tuple[PartView, ...] = ()
+    links: Mapping[Entity, Mapping[int, str]] = field(default_factory=dict)  # of GPUs: state by the link's number
+
+
+@dataclass(slots=True)
+class _Totals:
+    seconds: dict[str, float] = field(default_factory=dict)
+    observed: dict[str, float] = field(default_factory=dict)
+    events: dict[tuple[str, str], int] = field(default_factory=dict)
+    until: dict[str, float] = field(default_factory=dict)  # field -> end of what is booked
+
+
+class FabricAccount:
+    """Not thread safe: the pipeline's thread alone writes."""
+
+    def __init__(self) -> None:
+        self._looks: dict[str, Fabric] = {}  # by source
+        self._totals: dict[Part, _Totals] = {}
+
+    def absorb(self, source: str, look: Fabric) -> Counter[tuple[str, str]]:
+        """Take in one look. Returns the values that were refused, by field and reason."""
+        checked = [(reading, _checked(reading)) for reading in look.readings]
+        valid = [reading for _, reading in checked if reading is not None]
+        for reading in valid:
+            _book(self._totals.setdefault(reading.part, _Totals()), reading)
+        self._looks[source] = replace(look, readings=valid)
+        return Counter((raw.field, Absence.OUT_OF_RANGE.value) for raw, reading in checked if reading is None)
+
+    def failed(self, source: str) -> None:
+        """Its last look is no longer current."""
+        self._looks.pop(source, None)
+
+    def view(self, now: float) -> FabricView:
+        """What is current, and everything that was counted."""
+        looks = [look for look in self._looks.values() if now - look.end <= LOOKS * look.lasts]
+        current: dict[Part, dict[tuple[str, str], float]] = {part: {} for part in self._totals}
+        current |= {part: {} for look in looks for part in look.parts}
+        for reading in (reading for look in looks for reading in look.readings):
+            if PART_FIELDS[reading.field].kind is not Kind.EVENT:
+                current.setdefault(reading.part, {})[reading.field, reading.label] = reading.value
+        states = {owner: links for look in looks for owner, links in look.links.items()}
+        parts = sorted(current.keys() | {owner for owner in states if isinstance(owner, Part)}, key=_order)
+        return FabricView(
+            tuple(self._part(part, current.get(part, {}), states.get(part, {})) for part in parts),
+            {
+                owner: {link: state.value for link, state in links.items()}
+                for owner, links in states.items()
+                if isinstance(owner, Entity)
+            },
+        )
+
+    def _part(self, part: Part, current: Mapping[tuple[str, str], float], states: Mapping[int, LinkState]) -> PartView:
+        totals = self._totals.get(part) or _Totals()
+        counts = Counter(state.value for state in states.values())
+        return PartView(
+            part.kind.value,
+            part.number,
+            {state.value: counts[state.value] for state in LinkState} if states else {},
+            current,
+            dict(totals.seconds),
+            dict(totals.observed),
+            dict(totals.events),
+        )
+
+
+def _order(part: Part) -> tuple[str, int]:
+    return part.kind.value, part.number
+
+
+def _checked(reading: PartReading) -> PartReading | None:
+    """The range check that every value passes (DESIGN 2.2). A ratio that rounds above 1 is 1."""
+    spec = PART_FIELDS[reading.field]
+    if not (math.isfinite(reading.value) and spec.low <= reading.value <= spec.high):
+        return None
+    return reading._replace(value=min(reading.value, 1.0)) if spec.kind is Kind.RATIO else reading
+
+
+def _book(totals: _Totals, reading: PartReading) -> None:
+    name, kind = reading.field, PART_FIELDS[reading.field].kind
+    if kind is Kind.EVENT:
+        key = (name, reading.label)
+        totals.events[key] = totals.events.get(key, 0) + int(reading.value)
+    elif kind is Kind.RATIO and reading.start is not None:
+        seconds = reading.end - max(reading.start, totals.until.get(name, reading.start))
+        if seconds > 0:
+            totals.until[name] = reading.end
+            totals.seconds[name] = totals.seconds.get(name, 0.0) + reading.value * seconds
+            totals.observed[name] = totals.observed.get(name, 0.0) + seconds
