@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from exporter.attribution.holdings import Allocations, AttributionError, Attributor, Holding
-from exporter.model import Device
+from exporter.model import Device, Entity
 
 log = logging.getLogger(__name__)
 STALE_AFTER = 60.0  # seconds without a success after which holders are not known any more
@@ -23,6 +23,7 @@ class SourceHealth:
     last_success: float | None = None  # Unix seconds
     unresolved: Mapping[str, int] = field(default_factory=dict)
     reason: str = ""
+    all_told: bool = True  # False: it knows of a GPU that is held, and not which
 
 
 class Background:
@@ -75,20 +76,32 @@ class Background:
     @property
     def holdings(self) -> Sequence[Holding]:
         """Who holds what; nobody when the last success is too long ago to be believed."""
+        fresh = self._fresh
+        return () if fresh is None else fresh.holdings
+
+    @property
+    def allocatable(self) -> frozenset[Entity] | None:
+        """What may be handed out at all; None: not known."""
+        fresh = self._fresh
+        return None if fresh is None else fresh.allocatable
+
+    @property
+    def _fresh(self) -> Allocations | None:
         latest = self._latest
-        fresh = latest is not None and self._monotonic() - latest[0] <= max(STALE_AFTER, 3 * self._interval)
-        return latest[2].holdings if latest is not None and fresh else ()
+        if latest is None or self._monotonic() - latest[0] > max(STALE_AFTER, 3 * self._interval):
+            return None
+        return latest[2]
 
     @property
     def health(self) -> SourceHealth:
         latest = self._latest
-        late = latest is None or self._monotonic() - latest[0] > max(STALE_AFTER, 3 * self._interval)
         return SourceHealth(
             self.attributor.name,
-            up=not self._reason and not late,
+            up=not self._reason and self._fresh is not None,
             last_success=None if latest is None else latest[1],
             unresolved={} if latest is None else latest[2].unresolved,
             reason=self._reason,
+            all_told=latest is None or latest[2].all_told,
         )
 
     def stop(self, timeout: float) -> None:

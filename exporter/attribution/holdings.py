@@ -48,6 +48,8 @@ class Allocations:
     source: str
     holdings: Sequence[Holding]
     unresolved: Mapping[str, int] = field(default_factory=dict)  # kind of what could not be matched -> how many now
+    allocatable: frozenset[Entity] | None = None  # what a scheduler may hand out at all; None: not known
+    all_told: bool = True  # False: a GPU is held, and which one is not known
 
 
 class AttributionError(Exception):

@@ -40,7 +40,11 @@ def _unknown_pod(uid: str, container_id: str) -> Workload | None:
 class _Process(NamedTuple):
     owner: Owner
     uid: int | None
-    mps_server: bool
+    command: str  # the kernel's name of it: 15 characters, free for the process to choose
+
+    @property
+    def mps_server(self) -> bool:
+        return self.command.startswith(_MPS_SERVER)
 
 
 class ProcessAttributor:
@@ -50,21 +54,22 @@ class ProcessAttributor:
         self,
         processes: Callable[[], Iterable[tuple[Entity, int]]],
         user: Callable[[int], str],
-        jobs: Jobs = _unknown_job,
-        pods: Pods = _unknown_pod,
+        jobs: Jobs | None = None,
+        pods: Pods | None = None,
         proc: Path = Path("/proc"),
     ) -> None:
         """``processes``: (entity, process id) as last read from the driver. ``user``: the name of a user by number.
 
         ``jobs``: all that is known of a job by its number or SLUID, and ``pods``: of a container by the pod's UID and
-        its id; None where nothing is known.
+        its id (without a container where the id is not known); None where nothing is known.
         """
         self._processes = processes
         self._user = user
-        self._known_job, self._known_pod = jobs, pods
+        self._known_job, self._known_pod = jobs or _unknown_job, pods or _unknown_pod
         self._proc = proc
         self._job_users: dict[str, str] = {}
         self._workloads: dict[int, Workload] = {}
+        self._commands: dict[int, str] = {}
 
     @property
     def name(self) -> str:
@@ -77,7 +82,7 @@ class ProcessAttributor:
         or not readable, and those whose user is not known.
         """
         if not self._sees_host():
-            self._workloads = {}
+            self._workloads, self._commands = {}, {}
             raise AttributionError(_NO_HOST_VIEW.format(self._proc), _REMEDY)
         present = {device.entity for device in devices}
         unresolved: Counter[str] = Counter()
@@ -104,6 +109,7 @@ class ProcessAttributor:
             else:
                 unresolved["process_without_user"] += 1
         self._workloads = workloads
+        self._commands = {pid: each.command for pid, each in seen.items() if isinstance(each, _Process)}
         alive = {workload.job_id for workload in workloads.values()}
         self._job_users = {job: user for job, user in self._job_users.items() if job in alive}
         return Allocations(
@@ -124,9 +130,16 @@ class ProcessAttributor:
                 return found
             if found.job_id:
                 return next((holder for holder in holders if holder.job_id == found.job_id), None)
-            if found.pod:
+            if found.pod and found.container:
                 return None
+            if found.pod:  # which of its containers is not known: the only one that holds the device
+                own = [holder for holder in holders if holder[:2] == found[:2]]
+                return own[0] if len(own) == 1 else None
         return holders[0] if len(holders) == 1 else None
+
+    def command(self, pid: int) -> str:
+        """Name of a process by the last read; empty: not known. May be asked from any thread."""
+        return self._commands.get(pid, "")
 
     def close(self) -> None:
         """Holds nothing open."""
@@ -151,12 +164,12 @@ class ProcessAttributor:
         except OSError as error:
             log.debug("process %d cannot be looked at: %s", pid, error)
             return "process_unreadable"
-        facts = {key: value.split() for key, _, value in (line.partition(":") for line in status.splitlines())}
-        uid, command = facts.get("Uid", []), facts.get("Name", [])
+        facts = {key: value.strip() for key, _, value in (line.partition(":") for line in status.splitlines())}
+        uid = facts.get("Uid", "").split()
         return _Process(
             owner,
             int(uid[0]) if uid and uid[0].isascii() and uid[0].isdecimal() else None,
-            bool(command) and command[0].startswith(_MPS_SERVER),
+            facts.get("Name", ""),
         )
 
     def _by_mounts(self, folder: Path) -> Owner:

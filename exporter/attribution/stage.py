@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from exporter.attribution.accounting import Accounting, Parts
-from exporter.attribution.background import Background
+from exporter.attribution.background import Background, SourceHealth
 from exporter.attribution.holdings import Holding, Workload
+from exporter.attribution.process_list import ProcessList, list_processes
 from exporter.attribution.view import AttributionView, WorkloadView
 from exporter.model import Device, Entity, ProcessUse
 
@@ -17,6 +19,28 @@ Owner = Callable[[int, Sequence[Workload]], "Workload | None"]
 def _nobody(pid: int, holders: Sequence[Workload]) -> Workload | None:
     """Without a look at processes, those of a device's only holder are its own."""
     return holders[0] if len(holders) == 1 else None
+
+
+class Helper(Protocol):
+    """What adds to the sources' word in threads of its own."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self, timeout: float) -> None:
+        """End; what hangs is left behind."""
+
+    @property
+    def health(self) -> Sequence[SourceHealth]:
+        """Of all that it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Single processes are wanted: where their names are from, and how many a device at most."""
+
+    command: Callable[[int], str]
+    most: int
 
 
 @dataclass(slots=True)
@@ -31,20 +55,31 @@ class _Use:
 class AttributionStage:
     """Fed in the sampler's thread; the sources are read in theirs. Earlier sources go before later ones, per device."""
 
-    def __init__(self, sources: Sequence[Background], accounting: Accounting, owner: Owner = _nobody) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Background],
+        accounting: Accounting,
+        owner: Owner = _nobody,
+        helpers: Sequence[Helper] = (),
+        listing: Listing | None = None,
+    ) -> None:
         """``owner``: the workload that a process belongs to, among those that hold its device; None: not known."""
         self._sources = sources
+        self._helpers = helpers
+        self._listing = listing
         self._accounting = accounting
         self._owner = owner
         self.processes: Sequence[tuple[Entity, int]] = ()  # (entity, pid), as last read from the driver
 
     def start(self) -> None:
-        for source in self._sources:
-            source.start()
+        running: tuple[Helper | Background, ...] = (*self._helpers, *self._sources)
+        for each in running:
+            each.start()
 
     def stop(self, timeout: float) -> None:
-        for source in self._sources:
-            source.stop(timeout / max(1, len(self._sources)))
+        running: tuple[Helper | Background, ...] = (*self._sources, *self._helpers)
+        for each in running:
+            each.stop(timeout / max(1, len(running)))
 
     def update(
         self,
@@ -79,7 +114,16 @@ class AttributionStage:
                 for workload, totals in sorted(self._accounting.workloads.items())
             ),
             unattributed={entity: dict(parts) for entity, parts in self._accounting.unattributed.items()},
+            helpers=tuple(health for helper in self._helpers for health in helper.health),
+            allocatable=next((s.allocatable for s in self._sources if s.allocatable is not None), None),
+            processes=self._list(devices, processes),
         )
+
+    def _list(self, devices: Mapping[Entity, object], processes: Sequence[ProcessUse] | None) -> ProcessList | None:
+        if self._listing is None or processes is None:
+            return None
+        present = [process for process in processes if process.entity in devices]
+        return list_processes(present, self._listing.command, self._listing.most)
 
     def _by_workload(
         self, holdings: Mapping[Entity, Sequence[Holding]], processes: Sequence[ProcessUse]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from exporter.attribution.background import SourceHealth
 from exporter.attribution.holdings import Holding, Workload
+from exporter.attribution.process_list import ProcessList
 from exporter.model import Entity
 
 
@@ -28,9 +29,12 @@ class AttributionView:
     holdings: Sequence[Holding] = ()
     workloads: Sequence[WorkloadView] = ()
     unattributed: Mapping[Entity, Mapping[str, float]] = field(default_factory=dict)
+    helpers: Sequence[SourceHealth] = ()  # what adds to the sources' word; without it holders are still known
+    allocatable: frozenset[Entity] | None = None  # what may be handed out at all; None: no source tells
+    processes: ProcessList | None = None  # None: nobody asked for single processes
 
     def allocated(self, entity: Entity) -> bool | None:
-        """Whether somebody holds it. None: nobody is known to, but a source that may know cannot be read."""
+        """Whether somebody holds it. None: nobody is known to, but not every source can tell now."""
         if any(holding.entity == entity for holding in self.holdings):
             return True
-        return False if self.sources and all(source.up for source in self.sources) else None
+        return False if self.sources and all(source.up and source.all_told for source in self.sources) else None

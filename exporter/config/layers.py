@@ -50,7 +50,7 @@ def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, Given], 
     variables = {option.variable: option for option in OPTIONS}
     warnings: list[str] = []
     for name, value in sorted(environment.items()):
-        if not name.startswith(ENVIRONMENT_PREFIX) or not value or name == f"{ENVIRONMENT_PREFIX}CONFIG":
+        if not name.startswith(ENVIRONMENT_PREFIX) or not value.strip() or name == f"{ENVIRONMENT_PREFIX}CONFIG":
             continue
         option = variables.get(name)
         if option is not None:

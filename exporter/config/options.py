@@ -172,6 +172,50 @@ REPLICAS = Option(
     "how replicas share a GPU in this cluster: an id does not tell",
     "time_sliced|mps",
 )
+API_SERVER = Option[str](
+    "kubernetes.api-server",
+    parsers.text,
+    "",
+    "what the kubelet does not tell, from the API server: which pods have ended, names by UID; in-cluster, or its URL",
+    "in-cluster|URL",
+)
+NODE_NAME = Option[str](
+    "kubernetes.node-name", parsers.node_name, "", "API server: this node's name; only its pods are asked for", "NAME"
+)
+API_TOKEN = Option(
+    "kubernetes.token-file",
+    parsers.path,
+    Path("/var/run/secrets/kubernetes.io/serviceaccount/token"),
+    "API server: the token, read anew for each connection",
+    "FILE",
+)
+API_CA = Option(
+    "kubernetes.ca-file",
+    parsers.path,
+    Path("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"),
+    "API server: the authority of its certificate",
+    "FILE",
+)
+POD_LABELS = Repeated[str](
+    "kubernetes.pod-labels",
+    _each(parsers.kubernetes_label),
+    (),
+    "API server: labels of pods that allocation_info carries, as label_NAME (repeatable)",
+    "NAME",
+)
+POD_UID = Option("kubernetes.pod-uid", parsers.boolean, False, "API server: allocation_info carries pod_uid")
+POD_OWNER = Option(
+    "kubernetes.pod-owner",
+    parsers.boolean,
+    False,
+    "API server: allocation_info carries owner_kind, owner_name and queue",
+)
+RESOURCE_SLICES = Option(
+    "kubernetes.resource-slices",
+    parsers.boolean,
+    False,
+    "API server: which GPU a device of a resource claim is (dynamic resources, driver gpu.nvidia.com)",
+)
 COLLECTOR_SLURM = Option(
     "collector.slurm", parsers.boolean, False, "which job holds which GPU, from the files that prologs write"
 )
@@ -180,6 +224,19 @@ COLLECTOR_PROCESSES = Option(
     parsers.boolean,
     False,
     "whose the processes on a GPU are, by their control group; needs the host's process ids",
+)
+PROCESS_FAMILIES = Option(
+    "processes.families",
+    parsers.boolean,
+    False,
+    "series of single processes (pid, command): memory and SM use; names need --collector.processes",
+)
+PROCESS_MOST = Option(
+    "processes.most",
+    parsers.whole_number(1, 4096),
+    64,
+    "processes shown singly of one device; the rest is counted",
+    "N",
 )
 SLURM_JOBS = Option(
     "slurm.jobs-folder", parsers.path, Path("/run/honest-gpu-exporter/jobs"), "what our prolog writes", "DIR"
@@ -264,8 +321,18 @@ OPTIONS: tuple[Option[object], ...] = (
     POD_RESOURCES,
     RESOURCE_NAMES,
     REPLICAS,
+    API_SERVER,
+    NODE_NAME,
+    API_TOKEN,
+    API_CA,
+    POD_LABELS,
+    POD_UID,
+    POD_OWNER,
+    RESOURCE_SLICES,
     COLLECTOR_SLURM,
     COLLECTOR_PROCESSES,
+    PROCESS_FAMILIES,
+    PROCESS_MOST,
     SLURM_JOBS,
     SLURM_GPUSTAT,
     SLURM_JOB_MAPPING,

@@ -99,6 +99,22 @@ def resource(value: str) -> str:
     return value
 
 
+def kubernetes_label(value: str) -> str:
+    """The name of a label of Kubernetes objects: PREFIX/NAME or NAME."""
+    if not re.fullmatch(
+        r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", value
+    ):
+        raise ValueError("expected the name of a label, such as app.kubernetes.io/name or team")
+    return value
+
+
+def node_name(value: str) -> str:
+    """The name of a Kubernetes node; empty is none."""
+    if not re.fullmatch(r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?)?", value):
+        raise ValueError("expected a node's name as kubectl get nodes prints it")
+    return value
+
+
 def price(value: str) -> tuple[str, float]:
     """(pattern over models, price); a bare price is for all models."""
     model, _, amount = value.rpartition("=")

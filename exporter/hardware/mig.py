@@ -65,6 +65,14 @@ def instance(board: Peaks, profile: str, multiprocessors: int | None = None) -> 
     )
 
 
+def slice_share(board: Peaks, profile: str) -> float | None:
+    """Compute slices of a GPU instance over its board's: what it takes away from others. None: not known."""
+    parsed = parse(profile)
+    if board.mig is None or parsed is None or parsed.slices > board.mig.compute_slices:
+        return None
+    return parsed.slices / board.mig.compute_slices
+
+
 def _table_count(board: Peaks, profile: Profile | None) -> int | None:
     known = board.mig.multiprocessors.get(profile.name) if board.mig and profile else None
     if known is None or profile is None:

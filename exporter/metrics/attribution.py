@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.attribution.holdings import Workload
+from exporter.attribution.view import AttributionView
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.metrics.device_labels import device_labels
 from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, join, labels
@@ -14,7 +15,9 @@ ALLOCATION = Family(
     "allocation",
     Type.INFO,
     "",
-    "Who holds a device: one series a holder, to be joined on the device's labels. A shared device has several.",
+    "Who holds a device: one series a holder, to be joined on the device's labels. A shared device has several. With "
+    "the API server also what --kubernetes.pod-labels (label_NAME), pod-uid and pod-owner (owner_kind, owner_name, "
+    "queue) ask for.",
     labels=(*DEVICE, *_WHO, "sharing"),
     profile=Profile.MINIMAL,
 )
@@ -25,12 +28,26 @@ ALLOCATED = Family(
     "1 when somebody holds the device, 0 when nobody does; absent when no attribution source can tell.",
     profile=Profile.MINIMAL,
 )
+ALLOCATABLE = Family(
+    "allocatable",
+    Type.GAUGE,
+    "",
+    "1 when the kubelet may hand the device out (a device plugin offers it and calls it healthy), held or not; 0 when "
+    "not. Absent where no device plugin offers GPUs, and before Kubernetes 1.23.",
+)
+MIG_SHARE = Family(
+    "mig_share_ratio",
+    Type.GAUGE,
+    "ratio",
+    "Compute slices of a MIG instance over those of its board: what one second of it is in GPU-seconds. Absent on "
+    "whole GPUs, and where the model is not in the table of peaks.",
+)
 WORKLOAD_TIME = Family(
     "workload_time_seconds",
     Type.COUNTER,
     "seconds",
-    "GPU-seconds of a workload by part, over all devices of this node that it holds; a MIG instance's second counts as "
-    "one. Ends some minutes after the workload.",
+    "GPU-seconds of a workload by part, over all devices of this node that it holds. A MIG instance is a device: its "
+    "second counts as one, as in time_seconds_total; mig_share_ratio weights it. Ends some minutes after the workload.",
     labels=(*_WHO, "part"),
     profile=Profile.MINIMAL,
 )
@@ -77,6 +94,9 @@ def _who(workload: Workload) -> str:
 
 
 def _collect(snapshot: Snapshot) -> Iterator[Sample]:
+    for entity in snapshot.entities:
+        if entity.present and entity.hardware is not None and entity.hardware.mig_share is not None:
+            yield Sample(MIG_SHARE, device_labels(entity), entity.hardware.mig_share)
     view = snapshot.attribution
     if view is None:
         return
@@ -85,7 +105,7 @@ def _collect(snapshot: Snapshot) -> Iterator[Sample]:
         who = join(_who(holding.workload), labels(sharing=holding.sharing.value, **holding.labels))
         yield Sample(ALLOCATION, join(devices[holding.entity], who), 1)
     for entity in snapshot.entities:
-        yield from _allocated(entity, view.allocated(entity.device.entity))
+        yield from _allocated(entity, view)
     for workload in view.workloads:
         who = _who(workload.workload)
         for part, seconds in workload.parts.items():
@@ -97,7 +117,7 @@ def _collect(snapshot: Snapshot) -> Iterator[Sample]:
     for device, parts in view.unattributed.items():
         for part, seconds in parts.items():
             yield Sample(UNATTRIBUTED, join(devices[device], f'part="{part}"'), seconds)
-    for source in view.sources:
+    for source in (*view.sources, *view.helpers):
         name = labels(source=source.name)
         yield Sample(UP, name, float(source.up))
         if source.last_success is not None:
@@ -106,9 +126,14 @@ def _collect(snapshot: Snapshot) -> Iterator[Sample]:
             yield Sample(UNRESOLVED, join(name, labels(kind=kind)), count)
 
 
-def _allocated(view: EntityView, allocated: bool | None) -> Iterator[Sample]:
-    if allocated is not None and view.present and not view.device.mig_enabled:
-        yield Sample(ALLOCATED, device_labels(view), float(allocated))
+def _allocated(entity: EntityView, view: AttributionView) -> Iterator[Sample]:
+    if not entity.present or entity.device.mig_enabled:
+        return  # a board that is cut into instances is handed out through them
+    device, allocated = device_labels(entity), view.allocated(entity.device.entity)
+    if allocated is not None:
+        yield Sample(ALLOCATED, device, float(allocated))
+    if view.allocatable is not None:
+        yield Sample(ALLOCATABLE, device, float(entity.device.entity in view.allocatable))
 
 
 GROUP = Group(
@@ -116,6 +141,8 @@ GROUP = Group(
     (
         ALLOCATION,
         ALLOCATED,
+        ALLOCATABLE,
+        MIG_SHARE,
         WORKLOAD_TIME,
         UNATTRIBUTED,
         WORKLOAD_MEMORY,

@@ -13,12 +13,14 @@ from exporter.metrics import (
     claim,
     context,
     cost,
+    fabric,
     hardware,
     honest,
     host,
     measurement,
     own,
     quality,
+    single_processes,
     state,
 )
 from exporter.metrics.family import Family, Group, Profile, Sample
@@ -31,8 +33,10 @@ GROUPS: tuple[Group, ...] = (
     state.GROUP,
     below_scrape.GROUP,
     context.GROUP,
+    fabric.GROUP,
     quality.GROUP,
     attribution.GROUP,
+    single_processes.GROUP,
     host.GROUP,
 )
 

@@ -164,6 +164,18 @@ def test_process_that_comes_and_goes(node: Node) -> None:
     assert node.unresolved() == {}
 
 
+def test_names_of_processes(node: Node) -> None:
+    node.add(10, JOB_4, A, command="train")
+    node.add(11, JOB_4, Entity("GPU-gone"), command="other")
+    assert node.attributor.command(10) == ""  # not looked at yet
+    node.holders()
+    assert [node.attributor.command(pid) for pid in (10, 11, 99)] == ["train", "", ""]
+    (node.proc / "2" / "comm").unlink()  # the ids are of another namespace now, and so are the names
+    with pytest.raises(AttributionError):
+        node.holders()
+    assert node.attributor.command(10) == ""
+
+
 @pytest.mark.parametrize("comm", [None, "bash\n"])
 def test_without_the_hosts_process_ids_nothing_is_claimed(node: Node, comm: str | None) -> None:
     """Case 62. A process id of the host may be another process here: nothing is looked up."""
@@ -201,6 +213,16 @@ class TestOwner:
         node.pods[POD, ID] = self.POD
         node.holders()
         assert node.attributor.owner(10, [self.OTHER, self.POD]) == self.POD
+        assert node.attributor.owner(10, [self.OTHER]) is None
+
+    def test_by_pod_whose_container_is_not_known(self, node: Node) -> None:
+        """The pod's only container on this device, where there is one."""
+        side = self.POD._replace(container="side")
+        node.add(10, POD_PATH, A)
+        node.pods[POD, ID] = self.POD._replace(container="")
+        node.holders()
+        assert node.attributor.owner(10, [self.OTHER, self.POD]) == self.POD
+        assert node.attributor.owner(10, [self.OTHER, self.POD, side]) is None
         assert node.attributor.owner(10, [self.OTHER]) is None
 
     def test_one_that_does_not_tell_is_the_only_holders(self, node: Node) -> None:

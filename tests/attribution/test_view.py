@@ -17,5 +17,10 @@ def test_nobody_holds_it_only_where_every_source_could_tell() -> None:
     assert (whole.allocated(A), whole.allocated(B)) == (True, False)
     half = AttributionView((up, down), HELD)
     assert (half.allocated(A), half.allocated(B)) == (True, None)  # a pod may hold it
+    partly = SourceHealth("kubernetes", True, all_told=False)  # a claim holds one, and it is not known which
+    assert (AttributionView((up, partly), HELD).allocated(A), AttributionView((partly,), HELD).allocated(B)) == (
+        True,
+        None,
+    )
     assert AttributionView((down,), ()).allocated(A) is None
     assert AttributionView((), ()).allocated(A) is None

@@ -162,7 +162,8 @@ def serving(body: str, content_type: str = "text/plain; version=0.0.4") -> Itera
 class Prometheus:
     """A real Prometheus scraping every second."""
 
-    def __init__(self, targets: Sequence[str], folder: Path) -> None:
+    def __init__(self, targets: Sequence[str], folder: Path, scrape: Mapping[str, object] | None = None) -> None:
+        """``scrape``: more of its scrape configuration, such as tls_config."""
         binary = shutil.which("prometheus")
         if binary is None:
             pytest.skip("prometheus is not installed (Debian package prometheus)")
@@ -173,7 +174,9 @@ class Prometheus:
             json.dumps(
                 {
                     "global": {"scrape_interval": "1s"},
-                    "scrape_configs": [{"job_name": "honest", "static_configs": [{"targets": addresses}]}],
+                    "scrape_configs": [
+                        {"job_name": "honest", "static_configs": [{"targets": addresses}], **(scrape or {})}
+                    ],
                 }
             )
         )
@@ -202,9 +205,9 @@ class Prometheus:
 
 
 @contextlib.contextmanager
-def prometheus(folder: Path, *targets: str) -> Iterator[Prometheus]:
+def prometheus(folder: Path, *targets: str, scrape: Mapping[str, object] | None = None) -> Iterator[Prometheus]:
     """A Prometheus that is stopped at the end."""
-    running = Prometheus(targets, folder)
+    running = Prometheus(targets, folder, scrape)
     try:
         wait_for(lambda: fetch(f"{running.url}/-/ready"), "Prometheus is ready")
         yield running

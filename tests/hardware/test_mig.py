@@ -97,3 +97,20 @@ def test_all_small_instances_together_are_never_more_than_the_board() -> None:
                 assert scaled.flops[dtype] * peaks.mig.compute_slices <= peak * 1.000001, peaks.model
             if peaks.dram_bytes_per_second:
                 assert scaled.dram_bytes_per_second == peaks.dram_bytes_per_second / peaks.mig.memory_slices
+
+
+@pytest.mark.parametrize(
+    ("on", "profile", "share"),
+    [
+        (H100, "1g.10gb", 1 / 7),
+        (H100, "1g.20gb", 1 / 7),  # twice the memory, the same slices
+        (H100, "7g.80gb", 1.0),
+        (H100, "2c.3g.40gb", 3 / 7),  # the other slice of it is nobody else's
+        (board("NVIDIA A30"), "2g.12gb", 2 / 4),
+        (board("NVIDIA A30"), "7g.12gb", None),  # more than there is
+        (board("Tesla T4"), "1g.5gb", None),
+        (H100, "", None),
+    ],
+)
+def test_slices_that_an_instance_takes_away(on: Peaks, profile: str, share: float | None) -> None:
+    assert mig.slice_share(on, profile) == (None if share is None else pytest.approx(share))

@@ -57,9 +57,12 @@ def test_the_exporter_takes_its_configuration(objects: list[Manifest], tmp_path:
 
 def environment_of(objects: list[Manifest]) -> dict[str, str]:
     """The container's variables, filled in as a kubelet does."""
-    entries = container_of(objects)["env"]
-    values = {entry["name"]: entry.get("value", "10.0.0.7") for entry in entries}
-    return {name: value.replace("$(NODE_IP)", "10.0.0.7") for name, value in values.items()}
+    fields = {"status.hostIP": "10.0.0.7", "spec.nodeName": "gpu-7.example.org"}
+    values = {
+        entry["name"]: entry["value"] if "value" in entry else fields[entry["valueFrom"]["fieldRef"]["fieldPath"]]
+        for entry in container_of(objects)["env"]
+    }
+    return {name: value.replace("$(NODE_IP)", values.get("NODE_IP", "")) for name, value in values.items()}
 
 
 def settings(helm: Helm, name: str, folder: Path) -> Any:
@@ -145,7 +148,8 @@ def test_releases_live_side_by_side(helm: Helm) -> None:
     selectors = [only(o, "DaemonSet")["spec"]["selector"] for o in (first, second)]
     assert selectors[0] != selectors[1]
     other = helm.render(values, release="blue", namespace="elsewhere")  # cluster-wide names differ, too
-    assert only(first, "PriorityClass")["metadata"]["name"] != only(other, "PriorityClass")["metadata"]["name"]
+    for kind in ("PriorityClass", "ClusterRole", "ClusterRoleBinding"):
+        assert only(first, kind)["metadata"]["name"] != only(other, kind)["metadata"]["name"]
 
 
 def test_the_service_finds_pods_and_not_the_test(helm: Helm) -> None:
@@ -184,6 +188,8 @@ def test_notes_say_what_is_simulated_and_what_runs_as_root(notes: Callable[[str]
     assert "user 0 with SYS_ADMIN, since" in notes("embedded")
     assert "SIMULATED" not in notes("default")
     assert "since a feature needs it" not in notes("default")
+    assert "list and watch pods and resource slices of the whole cluster" in notes("resource-slices")
+    assert "token" not in notes("gpu-operator")
     assert "Nothing tells Prometheus" in notes("air-gapped")
     assert "Nothing tells Prometheus" not in notes("default")
     for name in NAMES:

@@ -11,6 +11,12 @@ import yaml
 
 from tests.packaging.helm import CHART, Helm
 
+
+def api_server(**values: Any) -> dict[str, Any]:
+    """With the kubelet asked, and these values of the API server."""
+    return {"collectors": {"kubernetes": {"enabled": True, "apiServer": values}}}
+
+
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "misspelt key": ({"sampling": {"intervall": "1s"}}, "intervall"),
     "misspelt section": ({"collector": {"kubernetes": {"enabled": True}}}, "collector"),
@@ -43,6 +49,44 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "service.enabled",
     ),
     "two priority classes": ({"priorityClass": {"create": True}, "priorityClassName": "high"}, "priorityClassName"),
+    "labels without the API server": (
+        api_server(labels=["team"]),
+        "labels needs collectors.kubernetes.apiServer.enabled",
+    ),
+    "UIDs without the API server": (api_server(podUID=True), "podUID needs collectors.kubernetes.apiServer.enabled"),
+    "owners without the API server": (api_server(owner=True), "owner needs collectors.kubernetes.apiServer.enabled"),
+    "slices without the API server": (
+        api_server(resourceSlices=True),
+        "resourceSlices needs collectors.kubernetes.apiServer.enabled",
+    ),
+    "address of an API server that is not asked": (api_server(address="https://10.0.0.1:6443"), "apiServer.address"),
+    "API server in clear text": (api_server(enabled=True, address="http://10.0.0.1:8080"), "apiServer.address"),
+    "a glob over labels": (api_server(enabled=True, labels=["team-*"]), "apiServer.labels"),
+    "a label twice": (api_server(enabled=True, labels=["team", "team"]), "apiServer.labels"),
+    "labels that become one": (api_server(enabled=True, labels=["a.b", "a-b"]), "a.b, a-b would become the same"),
+    "slices of no pods": (
+        {
+            "collectors": {
+                "kubernetes": {"apiServer": {"enabled": True, "resourceSlices": True}},
+                "processes": {"enabled": True},
+            }
+        },
+        "resourceSlices needs collectors.kubernetes.enabled",
+    ),
+    "an API server for nothing": (
+        {"collectors": {"kubernetes": {"apiServer": {"enabled": True}}}},
+        "collectors.kubernetes.enabled or collectors.processes.enabled",
+    ),
+    "rights for everybody's account": (
+        {**api_server(enabled=True), "serviceAccount": {"create": False}},
+        "needs a service account of its own",
+    ),
+    "families of processes that are not looked at": (
+        {"collectors": {"processes": {"families": True}}},
+        "collectors.processes.families needs collectors.processes.enabled",
+    ),
+    "no process at most": ({"collectors": {"processes": {"enabled": True, "most": 0}}}, "collectors.processes.most"),
+    "an address for a block of them": ({"networkPolicy": {"apiServer": {"cidrs": ["10.0.0.1"]}}}, "apiServer.cidrs"),
     "unknown threshold": ({"rules": {"enabled": True, "thresholds": {"busy": 1}}}, "rules.thresholds.busy"),
     "unknown alert": ({"rules": {"enabled": True, "disabledAlerts": ["GpuOnFire"]}}, "GpuOnFire"),
 }

@@ -32,7 +32,35 @@ VALUE_SETS: Mapping[str, Mapping[str, Any]] = {
     },
     "mig": {"profiling": {"migMonitor": True}},
     "processes": {"collectors": {"processes": {"enabled": True}, "host": {"processIo": True}}},
+    "single-processes": {"collectors": {"processes": {"enabled": True, "families": True, "most": 16}}},
     "slurm": {"collectors": {"slurm": {"enabled": True}}},
+    "api-server": {
+        "collectors": {
+            "kubernetes": {
+                "enabled": True,
+                "apiServer": {
+                    "enabled": True,
+                    "labels": ["team", "app.kubernetes.io/name"],
+                    "podUID": True,
+                    "owner": True,
+                },
+            }
+        },
+        "networkPolicy": {"enabled": True, "apiServer": {"cidrs": ["10.96.0.1/32", "192.0.2.0/28"]}},
+    },
+    "names-of-processes": {
+        "collectors": {"kubernetes": {"apiServer": {"enabled": True}}, "processes": {"enabled": True}},
+        "serviceAccount": {"create": False, "name": "gpu-exporter"},
+    },
+    "resource-slices": {
+        "collectors": {
+            "kubernetes": {
+                "enabled": True,
+                "apiServer": {"enabled": True, "address": "https://kube.example.org:16443", "resourceSlices": True},
+            }
+        },
+        "networkPolicy": {"enabled": True},
+    },
     "tls-and-password": {
         "web": {
             "tls": {"enabled": True, "existingSecret": "gpu-tls"},
@@ -80,8 +108,19 @@ VALUE_SETS: Mapping[str, Mapping[str, Any]] = {
         "profiling": {"sysAdmin": True, "migMonitor": True},
         "collectors": {
             "host": {"processIo": True},
-            "kubernetes": {"enabled": True, "resourceNames": ["nvidia.com/*", "example.org/gpu"], "replicas": "mps"},
-            "processes": {"enabled": True},
+            "kubernetes": {
+                "enabled": True,
+                "resourceNames": ["nvidia.com/*", "example.org/gpu"],
+                "replicas": "mps",
+                "apiServer": {
+                    "enabled": True,
+                    "labels": ["team"],
+                    "podUID": True,
+                    "owner": True,
+                    "resourceSlices": True,
+                },
+            },
+            "processes": {"enabled": True, "families": True},
             "slurm": {"enabled": True},
         },
         "web": {"port": 19836, "tls": {"enabled": True, "existingSecret": "gpu-tls", "minVersion": "TLS13"}},

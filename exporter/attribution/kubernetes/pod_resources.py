@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 from exporter.attribution.holdings import AttributionError
 from exporter.attribution.kubernetes.proto import SERVICE, messages
 
+log = logging.getLogger(__name__)
 SOCKET = Path("/var/lib/kubelet/pod-resources/kubelet.sock")
 DEADLINE = 5.0  # seconds for one answer
 MOST_BYTES = 16 * 1024 * 1024  # of one answer: 500 pods take about 0.2 MiB
@@ -42,6 +45,7 @@ class PodResources:
         self._grpc, self._messages = grpc, messages()
         self._socket, self._deadline = socket, deadline
         self._channel: Any = None
+        self._tells_allocatable = True  # this kubelet, as far as known
 
     def list(self) -> list[Grant]:
         """All grants of all containers. Raises AttributionError."""
@@ -49,27 +53,47 @@ class PodResources:
             self.close()
             raise AttributionError(f"the kubelet's socket {self._socket} is not there", _MOUNT)
         try:
-            answer = self._call()(self._messages.request(), timeout=self._deadline)
+            answer = self._call("List", self._messages.request, self._messages.response)
         except self._grpc.RpcError as error:
             self.close()
             raise AttributionError(*self._explain(error)) from error
         return [grant for pod in answer.pod_resources for grant in _grants(pod)]
 
+    def allocatable(self) -> Sequence[tuple[str, str]] | None:
+        """(resource, device id) of all healthy devices that device plugins offer, held or not.
+
+        None: this kubelet does not tell (before 1.23 it must be switched on), or not now. Never raises: who holds what
+        does not hang on it.
+        """
+        if not self._tells_allocatable:
+            return None
+        messages = self._messages
+        try:
+            answer = self._call("GetAllocatableResources", messages.allocatable_request, messages.allocatable_response)
+        except self._grpc.RpcError as error:
+            self._tells_allocatable = error.code() is not self._grpc.StatusCode.UNIMPLEMENTED
+            log.debug("the kubelet does not tell what it may hand out: %s", error.details())
+            return None
+        return [(each.resource_name, device) for each in answer.devices for device in each.device_ids]
+
     def close(self) -> None:
-        """Close the channel; the next call opens a new one."""
+        """Close the channel; the next call opens a new one, perhaps to a newer kubelet."""
+        self._tells_allocatable = True
         if self._channel is not None:
             self._channel.close()
             self._channel = None
 
-    def _call(self) -> Any:
+    def _call(self, name: str, request: Any, response: Any) -> Any:
+        """The answer. Raises RpcError."""
         if self._channel is None:
             options = [("grpc.max_receive_message_length", MOST_BYTES), ("grpc.enable_http_proxy", 0)]
             self._channel = self._grpc.insecure_channel(f"unix://{self._socket.absolute()}", options=options)
-        return self._channel.unary_unary(
-            f"/{SERVICE}/List",
-            request_serializer=self._messages.request.SerializeToString,
-            response_deserializer=self._messages.response.FromString,
+        call = self._channel.unary_unary(
+            f"/{SERVICE}/{name}",
+            request_serializer=request.SerializeToString,
+            response_deserializer=response.FromString,
         )
+        return call(request(), timeout=self._deadline)
 
     def _explain(self, error: Any) -> tuple[str, str]:
         code, codes = error.code(), self._grpc.StatusCode

@@ -1,7 +1,8 @@
 """The messages of the kubelet's pod-resources API v1, built from the numbers of their fields.
 
 Source of the numbers: kubernetes/kubelet, pkg/apis/podresources/v1/api.proto. Only what is read here is declared: other
-fields of a newer kubelet are kept aside by protobuf and do no harm.
+fields of a newer kubelet are kept aside by protobuf and do no harm. The call Get is not declared: it gives for one pod
+by name what List gives for all of them, and the names come from List.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ _STRING = ""
 # message -> field -> (number, type: a text, or another message; lists all but names)
 _MESSAGES: Mapping[str, Mapping[str, tuple[int, str, bool]]] = {
     "ListPodResourcesRequest": {},
+    "AllocatableResourcesRequest": {},
+    "AllocatableResourcesResponse": {"devices": (1, "ContainerDevices", True)},
     "ListPodResourcesResponse": {"pod_resources": (1, "PodResources", True)},
     "PodResources": {
         "name": (1, _STRING, False),
@@ -44,10 +47,12 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, str, bool]]] = {
 
 @dataclass(frozen=True)
 class Messages:
-    """The two message classes that a client or server names."""
+    """The message classes that a client or server names."""
 
     request: Any
     response: Any
+    allocatable_request: Any
+    allocatable_response: Any
 
 
 def messages() -> Messages:
@@ -70,4 +75,9 @@ def messages() -> Messages:
     def made(name: str) -> Any:
         return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"v1.{name}"))
 
-    return Messages(made("ListPodResourcesRequest"), made("ListPodResourcesResponse"))
+    return Messages(
+        made("ListPodResourcesRequest"),
+        made("ListPodResourcesResponse"),
+        made("AllocatableResourcesRequest"),
+        made("AllocatableResourcesResponse"),
+    )

@@ -45,5 +45,30 @@
 {{- if and $v.priorityClass.create $v.priorityClassName -}}
 {{- $wrong = append $wrong "priorityClass.create makes a class of its own: leave priorityClassName empty" -}}
 {{- end -}}
+{{- $kubernetes := $v.collectors.kubernetes -}}
+{{- $api := $kubernetes.apiServer -}}
+{{- range $key := list "labels" "podUID" "owner" "resourceSlices" -}}
+{{- if and (index $api $key) (not (and $api.enabled $kubernetes.enabled)) -}}
+{{- $needed := ternary "collectors.kubernetes.enabled" "collectors.kubernetes.apiServer.enabled" $api.enabled -}}
+{{- $wrong = append $wrong (printf "collectors.kubernetes.apiServer.%s needs %s" $key $needed) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (ne $api.address "in-cluster") (not $api.enabled) -}}
+{{- $wrong = append $wrong "collectors.kubernetes.apiServer.address is given but collectors.kubernetes.apiServer.enabled is false" -}}
+{{- end -}}
+{{- if and $api.enabled (not (or $kubernetes.enabled $v.collectors.processes.enabled)) -}}
+{{- $wrong = append $wrong "collectors.kubernetes.apiServer.enabled needs collectors.kubernetes.enabled or collectors.processes.enabled: it adds to what they find" -}}
+{{- end -}}
+{{- $ours := list -}}
+{{- range $api.labels }}{{ $ours = append $ours (regexReplaceAll "[^a-zA-Z0-9_]" . "_") }}{{ end -}}
+{{- if ne (len $ours) (len (uniq $ours)) -}}
+{{- $wrong = append $wrong (printf "collectors.kubernetes.apiServer.labels: two of %s would become the same label_NAME; leave one out" (join ", " $api.labels)) -}}
+{{- end -}}
+{{- if and $api.enabled (eq (include "honest.serviceAccount" .) "default") -}}
+{{- $wrong = append $wrong "collectors.kubernetes.apiServer.enabled needs a service account of its own (serviceAccount.create, or serviceAccount.name): every pod of the namespace may use the account default" -}}
+{{- end -}}
+{{- if and $v.collectors.processes.families (not $v.collectors.processes.enabled) -}}
+{{- $wrong = append $wrong "collectors.processes.families needs collectors.processes.enabled" -}}
+{{- end -}}
 {{- if $wrong }}{{ fail (printf "\n- %s\n" (join "\n- " $wrong)) }}{{ end -}}
 {{- end -}}

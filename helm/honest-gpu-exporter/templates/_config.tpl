@@ -19,11 +19,23 @@
 {{- with $v.dcgm.bindings }}{{ $_ := set $config "dcgm" (dict "bindings" .) }}{{ end -}}
 {{- with $v.metrics.include }}{{ $_ := set $config.metrics "include" . }}{{ end -}}
 {{- with $v.metrics.exclude }}{{ $_ := set $config.metrics "exclude" . }}{{ end -}}
+{{- $kubernetes := dict -}}
 {{- with $v.collectors.kubernetes -}}
 {{- if .enabled -}}
-{{- $_ := set $config "kubernetes" (dict "pod-resources-socket" (printf "%s/kubelet.sock" .podResourcesFolder)
-  "resource-names" .resourceNames "replicas" .replicas) -}}
+{{- $kubernetes = dict "pod-resources-socket" (printf "%s/kubelet.sock" .podResourcesFolder)
+  "resource-names" .resourceNames "replicas" .replicas -}}
 {{- end -}}
+{{- with .apiServer -}}
+{{- if .enabled -}}
+{{- $kubernetes = merge $kubernetes (dict "api-server" .address "pod-uid" .podUID "pod-owner" .owner
+  "resource-slices" .resourceSlices) -}}
+{{- with .labels }}{{ $_ := set $kubernetes "pod-labels" . }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- with $kubernetes }}{{ $_ := set $config "kubernetes" . }}{{ end -}}
+{{- with $v.collectors.processes -}}
+{{- if .families }}{{ $_ := set $config "processes" (dict "families" true "most" (int .most)) }}{{ end -}}
 {{- end -}}
 {{- if $v.collectors.slurm.enabled }}{{ $_ := set $config "slurm" (dict "jobs-folder" $v.collectors.slurm.jobsFolder) }}{{ end -}}
 {{- if include "honest.webConfigured" . }}{{ $_ := set $config.web "config" (dict "file" "/etc/honest-gpu-exporter/web/web.yaml") }}{{ end -}}

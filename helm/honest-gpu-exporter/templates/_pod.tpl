@@ -11,6 +11,10 @@
 - name: NODE_IP
   valueFrom: {fieldRef: {fieldPath: status.hostIP}}
 {{- end }}
+{{- if $v.collectors.kubernetes.apiServer.enabled }}
+- name: HONEST_GPU_KUBERNETES_NODE_NAME
+  valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+{{- end }}
 {{- with $v.source.url }}
 - {name: HONEST_GPU_SOURCE_URL, value: {{ quote . }}}
 {{- end }}
@@ -39,6 +43,9 @@
 {{- if .enabled }}
 - {name: pod-resources, mountPath: {{ .podResourcesFolder }}, readOnly: true}
 {{- end }}
+{{- end }}
+{{- if $v.collectors.kubernetes.apiServer.enabled }}
+- {name: api-server, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true}
 {{- end }}
 {{- with $v.collectors.slurm }}
 {{- if .enabled }}
@@ -81,6 +88,16 @@
 - name: pod-resources
   hostPath: {path: {{ .podResourcesFolder }}, type: Directory}
 {{- end }}
+{{- end }}
+{{- if $v.collectors.kubernetes.apiServer.enabled }}
+- name: api-server
+  projected:
+    # Both are for this pod only, whatever the mode: on the node their folder is root's. A kubelet narrows the token's.
+    defaultMode: 0444
+    sources:
+      # An hour. A token that is mounted by default asks for 3607 seconds, which the API server takes for a year.
+      - serviceAccountToken: {path: token, expirationSeconds: 3600}
+      - configMap: {name: kube-root-ca.crt, items: [{key: ca.crt, path: ca.crt}]}
 {{- end }}
 {{- with $v.collectors.slurm }}
 {{- if .enabled }}

@@ -22,20 +22,34 @@ class Kubelet:
         self._pods: list[dict[str, Any]] = []
         self.hang = threading.Event()
         self.implemented = True
+        self._offered: list[dict[str, Any]] = []
+        self.tells_allocatable = True
         self._server: Any = None
 
     def pods(self, pods: Iterable[dict[str, Any]]) -> None:
         self._pods = list(pods)
 
+    def offers(self, *devices: str, resource: str = "nvidia.com/gpu") -> None:
+        """What device plugins call healthy."""
+        self._offered.append({"resource_name": resource, "device_ids": list(devices)})
+
     def start(self) -> None:
         self._socket.unlink(missing_ok=True)
         self._server = grpc.server(futures.ThreadPoolExecutor(2))
-        handler = grpc.unary_unary_rpc_method_handler(
-            self._list,
-            request_deserializer=self._messages.request.FromString,
-            response_serializer=self._messages.response.SerializeToString,
-        )
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"List": handler}),))
+        handlers = {
+            "List": grpc.unary_unary_rpc_method_handler(
+                self._list,
+                request_deserializer=self._messages.request.FromString,
+                response_serializer=self._messages.response.SerializeToString,
+            )
+        }
+        if self.tells_allocatable:
+            handlers["GetAllocatableResources"] = grpc.unary_unary_rpc_method_handler(
+                self._allocatable,
+                request_deserializer=self._messages.allocatable_request.FromString,
+                response_serializer=self._messages.allocatable_response.SerializeToString,
+            )
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
         self._server.add_insecure_port(f"unix://{self._socket}")
         self._server.start()
 
@@ -53,6 +67,9 @@ class Kubelet:
             self.hang.wait(0.05)
             threading.Event().wait(0.02)
         return self._messages.response(pod_resources=self._pods)
+
+    def _allocatable(self, request: Any, context: Any) -> Any:
+        return self._messages.allocatable_response(devices=self._offered)
 
 
 def pod(name: str, *devices: str, resource: str = "nvidia.com/gpu", namespace: str = "ml") -> dict[str, Any]:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from exporter.attribution.holdings import AttributionError, Sharing, Workload
+from exporter.attribution.kubernetes.api_server import ApiServer
 from exporter.attribution.kubernetes.attributor import KubernetesAttributor
+from exporter.attribution.kubernetes.cluster import SLICES, Cluster
+from exporter.attribution.kubernetes.following import Following
 from exporter.attribution.kubernetes.pod_resources import PodResources
+from exporter.attribution.kubernetes.slices import PATHS, resource_slice, selector
 from exporter.model import Entity
+from tests.attribution.kubernetes.api_double import Collection, api_server
+from tests.attribution.kubernetes.api_objects import api_slice
 from tests.attribution.kubernetes.kubelet import Kubelet, claiming, pod
 from tests.attribution.kubernetes.test_device_ids import DEVICES, MIG, A, B
+from tests.end_to_end.processes import wait_for
 
 
 @pytest.fixture
@@ -72,7 +80,9 @@ def test_unknown_ids_are_counted_and_said_once(
     assert len([record for record in caplog.records if "is no GPU here" in record.message]) == 2
 
 
-def test_dynamic_resources(kubelet: Kubelet, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", PATHS)
+def test_dynamic_resources(kubelet: Kubelet, tmp_path: Path, path: str) -> None:
+    version = path.split("/")[3]
     kubelet.pods(
         [
             claiming("one", ("node", "gpu-0")),
@@ -80,9 +90,21 @@ def test_dynamic_resources(kubelet: Kubelet, tmp_path: Path) -> None:
             claiming("x", ("n", "nic"), driver="x"),
         ]
     )
-    slices = {"node/gpu-0": B}
-    known = KubernetesAttributor(PodResources(tmp_path / "kubelet.sock"), uuid_of=slices.get)
-    assert held(known) == [(Entity(B), "one", Sharing.DRA_SHARED), (Entity(B), "two", Sharing.DRA_SHARED)]
+    with api_server(tmp_path) as api:
+        api.collections[path] = Collection()  # of the versions, the only one that there is
+        api.put(api_slice("s", {"gpu-0": B}, version=version, pool="node"), path)
+        server = ApiServer("127.0.0.1", api.port, api.credentials)
+        slices = Following(
+            SLICES, server, PATHS, selector("node-1"), lambda d: resource_slice(d, "node-1"), time.monotonic, time.time
+        )
+        cluster = Cluster(slices=slices)
+        cluster.start()
+        try:
+            wait_for(lambda: cluster.uuid_of("node/gpu-0"), "the slice")
+            known = KubernetesAttributor(PodResources(tmp_path / "kubelet.sock"), cluster=cluster)
+            assert held(known) == [(Entity(B), "one", Sharing.DRA_SHARED), (Entity(B), "two", Sharing.DRA_SHARED)]
+        finally:
+            cluster.stop(5.0)
     unknown = KubernetesAttributor(PodResources(tmp_path / "kubelet.sock")).read(DEVICES)
     assert dict(unknown.unresolved) == {"claimed_device": 2}
 

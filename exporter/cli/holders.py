@@ -1,0 +1,160 @@
+"""From the settings to what finds out whose a GPU is."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from exporter.attribution.accounting import Accounting
+from exporter.attribution.background import Background
+from exporter.attribution.holdings import AttributionError, Attributor, Sharing
+from exporter.attribution.job_mapping import GpustatReader, read_index_files, read_job_files
+from exporter.attribution.kubernetes import slices
+from exporter.attribution.kubernetes.api_server import ApiServer
+from exporter.attribution.kubernetes.cluster import PODS, PODS_PATH, SLICES, Cluster
+from exporter.attribution.kubernetes.credentials import Credentials, address
+from exporter.attribution.kubernetes.following import Following
+from exporter.attribution.kubernetes.pod_facts import Wanted, label_names, pod_facts
+from exporter.attribution.processes import ProcessAttributor
+from exporter.attribution.slurm import MappingFolder, SlurmAttributor
+from exporter.attribution.stage import AttributionStage, Listing
+from exporter.attribution.users import UserNames
+from exporter.config.errors import ConfigError
+from exporter.config.options import (
+    API_CA,
+    API_SERVER,
+    API_TOKEN,
+    COLLECTOR_KUBERNETES,
+    COLLECTOR_PROCESSES,
+    COLLECTOR_SLURM,
+    NODE_NAME,
+    POD_LABELS,
+    POD_OWNER,
+    POD_RESOURCES,
+    POD_UID,
+    PROCESS_FAMILIES,
+    PROCESS_MOST,
+    REPLICAS,
+    RESOURCE_NAMES,
+    RESOURCE_SLICES,
+    SLURM_GPUSTAT,
+    SLURM_JOB_MAPPING,
+    SLURM_JOBS,
+    WORKLOAD_KEEP,
+)
+from exporter.config.settings import Settings
+
+ATTRIBUTION_INTERVAL = 10.0  # seconds between reads of who holds what
+
+
+def build_attribution(settings: Settings) -> AttributionStage | None:
+    """None when nobody is to be asked. Raises ConfigError.
+
+    Kubernetes goes before Slurm before processes: the nearer to who asked for the GPU, the first.
+    """
+    _check_together(settings)
+    users = UserNames()
+    cluster = _cluster(settings) if settings[API_SERVER] else None
+    attributors: list[Attributor] = [_kubernetes(settings, cluster)] if settings[COLLECTOR_KUBERNETES] else []
+    slurm = _slurm(settings, users) if settings[COLLECTOR_SLURM] else None
+    if slurm is not None:
+        attributors.append(slurm)
+    accounting = Accounting(settings[WORKLOAD_KEEP])
+    helpers = [cluster] if cluster is not None else []
+    if not settings[COLLECTOR_PROCESSES]:
+        return AttributionStage(_backgrounds(attributors), accounting, helpers=helpers) if attributors else None
+    jobs = None if slurm is None else slurm.job
+    pods = None if cluster is None else cluster.workload
+    processes = ProcessAttributor(lambda: stage.processes, users, jobs, pods)
+    listing = Listing(processes.command, settings[PROCESS_MOST]) if settings[PROCESS_FAMILIES] else None
+    sources = _backgrounds([*attributors, processes])
+    stage = AttributionStage(sources, accounting, processes.owner, helpers, listing)
+    return stage
+
+
+def _check_together(settings: Settings) -> None:
+    if settings[PROCESS_FAMILIES] and not settings[COLLECTOR_PROCESSES]:
+        raise ConfigError(f"{settings.where(PROCESS_FAMILIES)}: needs {COLLECTOR_PROCESSES.flag}")
+    added = [option for option in (POD_LABELS, POD_UID, POD_OWNER, RESOURCE_SLICES) if settings[option]]
+    if not settings[API_SERVER]:
+        if added:
+            raise ConfigError(f"{settings.where(added[0])}: needs {API_SERVER.flag}, such as in-cluster")
+        return
+    if not settings[NODE_NAME]:
+        raise ConfigError(
+            f"{settings.where(API_SERVER)}: needs {NODE_NAME.flag}: only this node's pods are asked for "
+            f"(in a pod: {NODE_NAME.variable} from the field spec.nodeName)"
+        )
+    if not settings[COLLECTOR_KUBERNETES] and not settings[COLLECTOR_PROCESSES]:
+        raise ConfigError(
+            f"{settings.where(API_SERVER)}: needs {COLLECTOR_KUBERNETES.flag} or {COLLECTOR_PROCESSES.flag}: it adds "
+            "to what they find"
+        )
+    if added and not settings[COLLECTOR_KUBERNETES]:
+        raise ConfigError(
+            f"{settings.where(added[0])}: needs {COLLECTOR_KUBERNETES.flag}: it adds to the kubelet's list"
+        )
+
+
+def _cluster(settings: Settings) -> Cluster:
+    try:
+        host, port = address(settings[API_SERVER], os.environ)
+    except ValueError as error:
+        raise ConfigError(f"{settings.where(API_SERVER)}: {error}") from error
+    try:
+        labels = label_names(settings[POD_LABELS])
+    except ValueError as error:
+        raise ConfigError(f"{settings.where(POD_LABELS)}: {error}") from error
+    wanted = Wanted(labels, settings[POD_UID], settings[POD_OWNER])
+    credentials, node = Credentials(settings[API_TOKEN], settings[API_CA]), settings[NODE_NAME]
+    pods = Following(
+        PODS,
+        ApiServer(host, port, credentials),
+        (PODS_PATH,),
+        f"spec.nodeName={node}",
+        lambda pod: pod_facts(pod, wanted),
+        time.monotonic,
+        time.time,
+    )
+    if not settings[RESOURCE_SLICES]:
+        return Cluster(pods)
+    return Cluster(
+        pods,
+        Following(
+            SLICES,
+            ApiServer(host, port, credentials),
+            slices.PATHS,
+            slices.selector(node),
+            lambda document: slices.resource_slice(document, node),
+            time.monotonic,
+            time.time,
+        ),
+    )
+
+
+def _kubernetes(settings: Settings, cluster: Cluster | None) -> Attributor:
+    from exporter.attribution.kubernetes.attributor import KubernetesAttributor
+    from exporter.attribution.kubernetes.pod_resources import PodResources
+
+    try:
+        kubelet = PodResources(settings[POD_RESOURCES])
+    except AttributionError as error:
+        where = settings.where(COLLECTOR_KUBERNETES)
+        raise ConfigError(f"{where}: {error}; {error.remedy}") from error
+    return KubernetesAttributor(
+        kubelet, resources=settings[RESOURCE_NAMES], replicas=Sharing(settings[REPLICAS]), cluster=cluster
+    )
+
+
+def _backgrounds(attributors: list[Attributor]) -> list[Background]:
+    return [Background(each, ATTRIBUTION_INTERVAL, time.monotonic, time.time) for each in attributors]
+
+
+def _slurm(settings: Settings, users: UserNames) -> SlurmAttributor:
+    folders = [MappingFolder(settings[SLURM_JOBS], read_job_files)]
+    gpustat, mapping = settings[SLURM_GPUSTAT], settings[SLURM_JOB_MAPPING]
+    if gpustat is not None:
+        folders.append(MappingFolder(gpustat, GpustatReader(users)))
+    if mapping is not None:
+        folders.append(MappingFolder(mapping, read_index_files))
+    return SlurmAttributor(folders)
