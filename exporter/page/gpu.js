@@ -12,6 +12,7 @@ const REASONS = {
   paused: "profiling is paused",
   out_of_range: "the value was impossible",
   not_a_number: "the value was no number",
+  contradicted: "another counter of the GPU contradicts the zero",
   stale: "the value cannot be trusted",
   no_data: "no data",
   not_reported: "not reported",

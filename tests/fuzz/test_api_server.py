@@ -143,7 +143,6 @@ def test_any_list_and_events(listed: Any, events: Any) -> None:
     assert workload is None or all(type(text) is str for text in workload)
 
 
-@pytest.mark.xfail(raises=TypeError, strict=False, reason="_list takes whatever is there for a list: a traceback")
 @pytest.mark.parametrize("items", [1, True, 0.5])
 def test_items_that_are_no_list(items: Any) -> None:
     with may_refuse(AttributionError):
@@ -233,9 +232,6 @@ def test_any_answer(raw: RawApiServer, answer: bytes) -> None:
         assert all(len(text) < 1000 and "secret" not in text for text in told), told
 
 
-@pytest.mark.xfail(
-    raises=OverflowError, strict=False, reason="http.client raises it, and watch and list do not expect it"
-)
 def test_a_chunk_longer_than_any_memory(raw: RawApiServer) -> None:
     raw.answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"f" * 100 + b"\r\n"
     server = ApiServer("127.0.0.1", raw.port, raw.credentials)

@@ -25,6 +25,7 @@ WATCH_FOR = 300  # seconds after which the API server ends a watch, so that conn
 MOST_BYTES = 32 * 1024 * 1024  # of a list: 500 pods are some 10 MiB
 MOST_LINE = 4 * 1024 * 1024  # of one event: an object is 1.5 MiB at most, which is etcd's limit
 _PIECE = 65536
+_BROKEN = (OSError, http.client.HTTPException, OverflowError)  # the last one: a chunk longer than any memory
 OPENED = "OPENED"  # our own first event of each watch: the API server has agreed to it
 
 Json = dict[str, Any]
@@ -64,7 +65,7 @@ class ApiServer:
                 if time.monotonic() > deadline:
                     raise AttributionError(f"the API server's list of {path} did not end in time", self._reach)
             return _document(bytes(body))
-        except (OSError, http.client.HTTPException) as error:
+        except _BROKEN as error:
             raise AttributionError(f"the API server stopped answering: {_why(error)}", self._reach) from error
         finally:
             self._close(connection)
@@ -83,7 +84,7 @@ class ApiServer:
         }
         connection = self._open(path, query)
         try:
-            answer = self._answer(connection, path)
+            answer = self._agreed(connection, path)
             if self._socket is not None:
                 self._socket.settimeout(self._silence)
             yield {"type": OPENED}
@@ -98,7 +99,7 @@ class ApiServer:
                 yield event
         except TimeoutError:
             return  # nothing came, not even a bookmark: whoever asked connects anew
-        except (OSError, http.client.HTTPException) as error:
+        except _BROKEN as error:
             raise AttributionError(f"the API server broke off a watch: {_why(error)}", self._reach) from error
         finally:
             self._close(connection)
@@ -127,6 +128,13 @@ class ApiServer:
                 f"the API server at {self._host}:{self._port} cannot be reached: {_why(error)}", self._reach
             ) from error
         return connection
+
+    def _agreed(self, connection: http.client.HTTPSConnection, path: str) -> http.client.HTTPResponse:
+        """The answer to a watch: it begins at once, however long nothing changes."""
+        try:
+            return self._answer(connection, path)
+        except TimeoutError as error:
+            raise AttributionError("the API server does not answer a watch", self._reach) from error
 
     def _answer(self, connection: http.client.HTTPSConnection, path: str) -> http.client.HTTPResponse:
         answer = connection.getresponse()

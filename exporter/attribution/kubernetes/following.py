@@ -133,7 +133,8 @@ class Following(Generic[T]):
         path, listed = self._first_there_is()
         objects: dict[Key, T] = {}
         left_out = 0
-        for item in listed.get("items") or ():
+        items = listed.get("items")
+        for item in items if isinstance(items, list) else ():
             key, kept = _key(item), self._kept(item)
             if key is None or kept is None:
                 continue

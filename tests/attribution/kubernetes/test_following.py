@@ -146,6 +146,18 @@ def test_a_server_that_hangs(api: ApiDouble, follow: Follow) -> None:
     wait_for(lambda: copy.health.up, "the return")
 
 
+def test_a_server_that_hangs_later(api: ApiDouble, follow: Follow) -> None:
+    api.put(api_pod("a"))
+    copy = follow()
+    wait_for(lambda: copy.health.up, "the list")
+    api.hang.set()
+    api.cut()
+    wait_for(lambda: not copy.health.up, "the loss")
+    assert phases(copy) == {"a": "Running"}
+    api.hang.clear()
+    wait_for(lambda: copy.health.up, "the return")
+
+
 def test_the_copy_is_not_believed_for_ever(api: ApiDouble, follow: Follow) -> None:
     now = [0.0]
     api.put(api_pod("a"))
