@@ -132,7 +132,8 @@ def test_basic_auth(tmp_path: Path) -> None:
 
 def test_in_a_terminal_it_goes_on_and_gives_the_screen_back(node: Daemon) -> None:
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "exporter", "top", "--url", node.url]
+    # a shell's background job ignores SIGINT, and so does what it starts
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "exporter", "top", "--url", node.url]
     environment = {**os.environ, "COLUMNS": "100", "LINES": "20", "TERM": "xterm"}
     environment.pop("NO_COLOR", None)
     process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment)
