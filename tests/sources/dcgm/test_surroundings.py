@@ -67,6 +67,15 @@ def test_switches_and_cpus_are_looked_at_every_five_seconds(drive: Drive) -> Non
     assert driver.report.called("dcgmEntitiesGetLatestValues") <= 20  # it is no call a second
 
 
+def test_a_value_that_is_sampled_no_more_is_not_carried_on(drive: Drive) -> None:
+    once = Events(((1.0, 48.0), (4.0, 49.0)))
+    seen = looks(drive(node(gpu(), switches=(nvswitch(f858=once),))), 40.0)
+    temperature = ("nvswitch_temperature", "")
+    assert current(seen[1], SWITCH)[temperature] == 49.0
+    assert temperature not in current(seen[-1], SWITCH)
+    assert ("nvswitch_power", "vdd") in current(seen[-1], SWITCH)
+
+
 def test_a_mean_covers_what_was_sampled_and_no_more(drive: Drive) -> None:
     driver = drive(node(gpu(), cpus=(Cpu(0, CPU),), cpu_code=None))
     means = [r for look in looks(driver, 60.0) for r in look.readings if r.field == "cpu_utilization"]
