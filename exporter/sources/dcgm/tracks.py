@@ -48,7 +48,7 @@ class Tracks:
                 if row.status != Code.NO_DATA:
                     track.absence, track.latest = absence_of(row.status), ()
                 continue
-            before, end = track.end, place(row.time)
+            before, end = None if row.first else track.end, place(row.time)
             track.end = end
             track.absence = blank_of(row.field, row.value)
             if track.absence is not None or row.value is None:

@@ -56,6 +56,7 @@ class Row(NamedTuple):
     status: int
     time: int
     value: int | float | None
+    first: bool = False  # samples before it may have been missed: what it is the mean of is not known
 
 
 def blank_of(field: int, value: int | float | None) -> Absence | None:

@@ -34,7 +34,8 @@ def test_a_refused_field_does_not_take_the_others_with_it(drive: Drive, code: Co
     assert set(values(batch)) & set(PROFILING) == set(PROFILING) - {"integer"}
     assert absences(batch)["integer"] is absences(batch)["tensor_imma"]
     assert absences(batch)["integer"] is (Absence.ERROR if code == Code.BADPARAM else Absence.NOT_SUPPORTED)
-    assert driver.report.open_field_groups == 3
+    watched, read = 5, 2  # one of the three that are read is a watch's, too
+    assert driver.report.open_field_groups == watched + read
 
 
 def test_what_one_gpu_refuses_is_not_taken_from_another(drive: Drive) -> None:
@@ -133,7 +134,7 @@ def test_paused_and_resumed_by_somebody(drive: Drive) -> None:
     assert view.means["busy"] == 1.0
     view = observer.until(45.0)[board()]
     assert view.profiling is ProfilingState.OK
-    assert view.totals.observed["sm"] == pytest.approx(45 - 30, abs=2.5)
+    assert view.totals.observed["sm"] == pytest.approx(45 - 30, abs=3 * 1.1)  # three samples
 
 
 def test_blank_without_a_pause_stays_a_blank(drive: Drive) -> None:
@@ -199,7 +200,7 @@ def test_silent_profiling_is_watched_anew(drive: Drive) -> None:
     driver.run(0.0, 40.0)
     assert values(driver.batches[-1])["sm"] == 0.98
     got = [span for batch in driver.batches for span in spans(of(batch, "sm"))]
-    assert all(end - start < 1.0 for start, end, _ in got)
+    assert all(end - start < 1.2 for start, end, _ in got)
 
 
 def test_dead_means_several_samples() -> None:
@@ -215,11 +216,11 @@ def test_somebody_ends_our_watches(drive: Drive) -> None:
     (watched,) = node_._gpus.values()
     for plain in watched._plain:
         assert plain.watch is not None
-        node_.session.call("dcgmUnwatchFields", plain.watch._group, plain.watch._fields)
+        node_.session.call("dcgmUnwatchFields", plain.watch._group.handle, plain.watch._fields)
     driver.run(6.0, 20.0)
     assert values(driver.batches[-1])["busy"] == 1.0
     assert values(driver.batches[-1])["sm"] == 0.98
-    assert driver.report.open_groups == 1
+    assert driver.report.open_groups == 1 + 1
 
 
 def test_pausing_from_another_process(drive: Drive) -> None:
