@@ -48,7 +48,7 @@ def test_devices_that_are_not_here(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "ABCD-0", B[:-1], f"{B}0", f"{B}::x", "nvidia", "nvidia0/", "0", f" {B}", f"{B}\n"]
+    "text", ["", "ABCD-0", B[:-1], f"{B}0", f"{B}-3", f"{B}::x", "nvidia", "nvidia0/", "0", f" {B}", f"{B}\n"]
 )
 def test_nothing_is_matched_by_prefix(text: str) -> None:
     assert parse(text) is None
