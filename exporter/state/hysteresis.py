@@ -9,7 +9,7 @@ from exporter.state.rolling import Rolling
 from exporter.state.rules import RULES, Evidence, State, Verdict, judge
 from exporter.state.thresholds import Thresholds
 
-HOLD = 30.0  # seconds: the window of the evidence, and the least time in a state (DESIGN 6, 5)
+HOLD = 30.0  # seconds: the window of the evidence, and the least time in a state (docs/states.md)
 SLACK = 0.15  # share by which limits are eased for the state that is held
 _RATIOS = tuple(each.name for each in fields(Evidence) if each.name not in ("allocated", "processes", "pipes"))
 _PIPE = "pipe:"

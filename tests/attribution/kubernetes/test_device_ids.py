@@ -11,7 +11,7 @@ from exporter.model import Device, Entity
 
 A, B = "GPU-0aaaaaaa-1111-2222-3333-444444444444", "GPU-0bbbbbbb-1111-2222-3333-444444444444"
 MIG = "MIG-0ccccccc-1111-2222-3333-444444444444"
-# the driver's index, the minor number and the order of this list all differ (CASES 54)
+# the driver's index, the minor number and the order of this list all differ (field case 54)
 DEVICES = (
     Device(Entity(B), "0", minor="6"),
     Device(Entity(A), "1", minor="0", mig_enabled=True),
