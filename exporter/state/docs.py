@@ -26,7 +26,8 @@ _MEANING = {
 def page() -> str:
     """The whole page."""
     lines = [
-        "# States\n\nGenerated from the rules (`make docs`); a test holds that it is current.\n\n"
+        "# States\n\nFor whoever asks what a state means or wants another threshold. Generated from the rules "
+        "(`make docs`); a test holds that it is current.\n\n"
         "The first rule that holds names the state. A rule whose inputs are missing neither holds nor fails; when one "
         "of them comes before the first that holds, the state is `unknown`: the missing input could have decided "
         f"otherwise. Evidence is the mean over {HOLD:g} s (`--state.hold`), a state is held at least that long, and "
