@@ -1,4 +1,4 @@
-"""The table of options (DESIGN 8): each is a flag, an environment variable and a key of the YAML file."""
+"""The table of options (docs/operations.md): each is a flag, an environment variable and a key of the YAML file."""
 
 from __future__ import annotations
 

@@ -49,7 +49,8 @@ next line gives their number, and what `unknown` lacks is said once; the metrics
 def page() -> str:
     """The whole page."""
     lines = [
-        "# States\n\nGenerated from the rules (`make docs`); a test holds that it is current.\n\n"
+        "# States\n\nFor whoever asks what a state means or wants another threshold. Generated from the rules "
+        "(`make docs`); a test holds that it is current.\n\n"
         "The first rule that holds names the state. A rule whose inputs are missing neither holds nor fails; when one "
         "of them comes before the first that holds, the state is `unknown`: the missing input could have decided "
         "otherwise. Throttling is a flag of its own, whatever the state is.\n\n"

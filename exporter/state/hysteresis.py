@@ -14,7 +14,7 @@ from exporter.state.rolling import Rolling
 from exporter.state.rules import RULES, Evidence, State, Verdict, judge
 from exporter.state.thresholds import Thresholds
 
-HOLD = 30.0  # seconds: the window of the evidence, and the least time in a state (DESIGN 6, 5)
+HOLD = 30.0  # seconds: the window of the evidence, and the least time in a state (docs/states.md)
 STEADY = 2  # windows: what repeats within a minute cannot change the state, and a step does not pass through others
 LONG = 10  # windows: several periods of any load that is not steady for STEADY, so that its mean hardly moves
 SLACK = 0.15  # share by which limits are eased for the state that is held

@@ -178,7 +178,7 @@ def test_names_of_processes(node: Node) -> None:
 
 @pytest.mark.parametrize("comm", [None, "bash\n"])
 def test_without_the_hosts_process_ids_nothing_is_claimed(node: Node, comm: str | None) -> None:
-    """Case 62. A process id of the host may be another process here: nothing is looked up."""
+    """Field case 62. A process id of the host may be another process here: nothing is looked up."""
     node.add(10, JOB_4, A)
     path = node.proc / "2" / "comm"
     path.unlink()

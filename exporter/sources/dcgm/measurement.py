@@ -1,7 +1,7 @@
 """The profiling fields of one GPU: watched as far as it lets us, watched anew when they go dead.
 
 What goes wrong in the field: refused whole because of one field; refused because another client holds the hardware;
-stuck at zero or blank for ever after an Xid, until somebody watches anew (CASES 18 to 21).
+stuck at zero or blank for ever after an Xid, until somebody watches anew (field cases 18 to 21).
 """
 
 from __future__ import annotations

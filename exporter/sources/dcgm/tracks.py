@@ -95,7 +95,7 @@ class Tracks:
 
 
 def _events(entity: Entity, spec: Spec, end: float, code: int) -> list[Reading]:
-    """One sample, one event. DCGM before 4.5 also has samples of code 0: no error (CASES 14)."""
+    """One sample, one event. DCGM before 4.5 also has samples of code 0: no error (field case 14)."""
     return [Reading(entity, spec.field, end, 1.0, label=str(code))] if code else []
 
 

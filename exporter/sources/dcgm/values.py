@@ -60,7 +60,7 @@ class Row(NamedTuple):
 
 
 def blank_of(field: int, value: int | float | None) -> Absence | None:
-    """Why the value is none; None for a value. To be asked before any scaling (CASES 1 to 4)."""
+    """Why the value is none; None for a value. To be asked before any scaling (field cases 1 to 4)."""
     if value is None:
         return Absence.NOT_A_NUMBER
     if isinstance(value, float):

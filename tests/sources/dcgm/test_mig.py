@@ -21,7 +21,7 @@ FIRST, SECOND = Entity(uuid(0), 1), Entity(uuid(0), 2)
 
 
 def test_instances_are_measured_and_the_board_has_what_is_the_board_s(drive: Drive) -> None:
-    """CASES 2, 12, 35, 42: no claim, no power twice, no PCIe of an instance."""
+    """Field cases 2, 12, 35, 42: no claim, no power twice, no PCIe of an instance."""
     batch = drive(node(mig_gpu())).run(0.0, 3.0)[-1]
     got = {device.entity: set(values(batch, device.entity)) for device in batch.devices}
     memory = {"memory_total", "memory_free", "memory_used"}

@@ -1,4 +1,4 @@
-"""Profiling that is refused, contested, paused, stuck or silent: what is said, how it comes back (CASES 18 to 29)."""
+"""Profiling that is refused, contested, paused, stuck or silent: what is said, how it ends (field cases 18 to 29)."""
 
 import json
 from collections.abc import Callable
@@ -109,7 +109,7 @@ def test_refusals_are_asked_again_and_not_at_every_read(drive: Drive) -> None:
 
 @pytest.mark.parametrize("code", [Code.PROFILING_LIBRARY_ERROR, Code.IN_USE])
 def test_locked_by_another_client_until_it_ends(drive: Drive, code: Code) -> None:
-    """Nsight, or a second hostengine (CASES 28)."""
+    """Nsight, or a second hostengine (field case 28)."""
     observer = Observer(drive(node(a100(), locks=(Lock(Window(end=25.0), code),))))
     view = observer.until(20.0)[board()]
     assert view.profiling is ProfilingState.LOCKED_BY_OTHER
@@ -153,7 +153,7 @@ def test_blank_without_a_pause_stays_a_blank(drive: Drive) -> None:
     ids=["zero", "blank"],
 )
 def test_dead_profiling_is_watched_anew(drive: Drive, make: Callable[[int], Gpu], fault: ValueFault) -> None:
-    """After an Xid, until somebody watches anew; another GPU of the node goes on meanwhile (CASES 18 to 21)."""
+    """After an Xid, until somebody watches anew; another GPU of the node goes on meanwhile (field cases 18 to 21)."""
     observer = Observer(drive(node(make(0), make(1), value_faults=(fault,))))
     assert observer.state(10.0, board()) is ProfilingState.OK
     watches = observer.driver.report.called("dcgmWatchFields")

@@ -135,7 +135,7 @@ def test_clock_events_are_one_reading_each(drive: Drive) -> None:
 
 
 def test_each_xid_is_one_event(drive: Drive) -> None:
-    """Two equal ones in a row are two (CASES 40), what was before is nobody's, and code 0 is none (CASES 14)."""
+    """Two equal ones in a row are two (field case 40), what was before is nobody's, code 0 is none (field case 14)."""
     events = Events(((-5.0, 79.0), (1.25, 31.0), (1.5, 31.0), (2.5, 0.0), (3.5, 43.0)))
     driver = drive(node(with_fields(gpu(), {230: events})))
     driver.run(0.0, 5.0)
@@ -153,7 +153,7 @@ def test_samples_of_other_clients_from_before_are_not_ours(drive: Drive) -> None
 
 
 def test_blanks_are_absent_with_their_reason(drive: Drive) -> None:
-    """Never scaled, and never a value carried on (CASES 1 to 4)."""
+    """Never scaled, and never a value carried on (field cases 1 to 4)."""
     fields: dict[int, Value] = {
         140: Blank.NOT_SUPPORTED,
         155: steps((0.0, 600.0), (2.5, Blank.UNSET)),
@@ -203,7 +203,7 @@ def test_a_blank_in_between_leaves_a_gap_and_no_wrong_mean(drive: Drive) -> None
 
 
 def test_each_gpu_is_asked_what_it_supports(drive: Drive) -> None:
-    """A mixed node: what GPU 0 has says nothing of the others (CASES 27)."""
+    """A mixed node: what GPU 0 has says nothing of the others (field case 27)."""
     driver = drive(node(geforce(0), v100(1), t4(2), gpu(3)))
     *_, batch = driver.run(0.0, 3.0)
     got = {number: set(values(batch, board(number))) & set(PROFILING) for number in range(4)}

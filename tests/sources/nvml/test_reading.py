@@ -166,7 +166,7 @@ def test_processes_and_their_share(driven: Drive) -> None:
     assert first[3] == pytest.approx(0.6)
     assert second[1] == 11
     assert second[2] is None  # the driver does not tell
-    assert second[3] is None  # above 100: dropped (CASES 7)
+    assert second[3] is None  # above 100: dropped (field case 7)
     (key,) = [key for key in last["values"] if key.endswith(" processes")]
     assert last["values"][key] == 2.0
 
