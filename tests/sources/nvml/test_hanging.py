@@ -18,7 +18,7 @@ CALLS = (
     "nvmlDeviceRegisterEvents",
     "nvmlGpmSampleGet",
     "nvmlDeviceGetSamples",
-    "nvmlDeviceGetPowerUsage",
+    "nvmlDeviceGetFieldValues",
 )
 ONCE = ("nvmlDeviceGetName", "nvmlDeviceRegisterEvents")  # called for a GPU that is new, only
 SCRIPT = """
@@ -56,7 +56,7 @@ def test_it_costs_its_gpu_alone(driven: Drive, call: str, start: int) -> None:
 def test_the_library_is_not_shut_under_a_call(driven: Drive) -> None:
     """Neither at the end, nor to look for another GPU that is lost."""
     faults = (
-        hanging("nvmlDeviceGetPowerUsage", gpu="gpu1", start=2),
+        hanging("nvmlDeviceGetFieldValues", gpu="gpu1", start=2),
         failing("*", Code.GPU_IS_LOST, gpu="gpu2", start=2),
     )
     script = """
@@ -76,7 +76,7 @@ def test_the_library_is_not_shut_under_a_call(driven: Drive) -> None:
 
 def test_threads_do_not_pile_up_while_the_driver_lists_nothing(driven: Drive) -> None:
     faults = (
-        hanging("nvmlDeviceGetPowerUsage", gpu="gpu1", start=2),
+        hanging("nvmlDeviceGetFieldValues", gpu="gpu1", start=2),
         failing("nvmlDeviceGetCount*", Code.UNKNOWN, start=4),
     )
     script = """
