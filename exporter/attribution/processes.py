@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,16 @@ def _unknown_job(name: str) -> Workload | None:
 
 def _unknown_pod(uid: str, container_id: str) -> Workload | None:
     return None
+
+
+@dataclass(slots=True)
+class DriverProcesses:
+    """(entity, process id) of the processes that the driver named last; the sampler's thread replaces them."""
+
+    latest: Sequence[tuple[Entity, int]] = ()
+
+    def __call__(self) -> Sequence[tuple[Entity, int]]:
+        return self.latest
 
 
 class _Process(NamedTuple):

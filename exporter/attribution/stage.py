@@ -10,6 +10,7 @@ from exporter.attribution.accounting import Accounting, Parts
 from exporter.attribution.background import Background, SourceHealth
 from exporter.attribution.holdings import Holding, Workload
 from exporter.attribution.process_list import ProcessList, list_processes
+from exporter.attribution.processes import DriverProcesses
 from exporter.attribution.view import AttributionView, WorkloadView
 from exporter.model import Device, Entity, ProcessUse
 
@@ -62,14 +63,18 @@ class AttributionStage:
         owner: Owner = _nobody,
         helpers: Sequence[Helper] = (),
         listing: Listing | None = None,
+        driver: DriverProcesses | None = None,
     ) -> None:
-        """``owner``: the workload that a process belongs to, among those that hold its device; None: not known."""
+        """``owner``: the workload that a process belongs to, among those that hold its device; None: not known.
+
+        ``driver``: where the processes of each window are left for a source that looks them up.
+        """
         self._sources = sources
         self._helpers = helpers
         self._listing = listing
         self._accounting = accounting
         self._owner = owner
-        self.processes: Sequence[tuple[Entity, int]] = ()  # (entity, pid), as last read from the driver
+        self._driver = driver or DriverProcesses()
 
     def start(self) -> None:
         running: tuple[Helper | Background, ...] = (*self._helpers, *self._sources)
@@ -88,7 +93,7 @@ class AttributionStage:
         processes: Sequence[ProcessUse] | None,
     ) -> AttributionView:
         """One window. ``devices``: those present, with their cumulative seconds by part."""
-        self.processes = [(process.entity, process.pid) for process in processes or ()]
+        self._driver.latest = [(process.entity, process.pid) for process in processes or ()]
         listed = [device for device, _ in devices.values()]
         holdings: dict[Entity, list[Holding]] = {}
         for source in self._sources:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from exporter import strict_yaml
 from exporter.assembly import Assembly
-from exporter.cli.holders import build_attribution
+from exporter.cli.attribution import build_attribution
 from exporter.config.errors import ConfigError
 from exporter.config.options import COLLECTOR_HOST, PEAKS_FILE, SOURCE, STATE_HOLD, THRESHOLDS
 from exporter.config.settings import Settings

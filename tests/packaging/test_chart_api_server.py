@@ -13,7 +13,7 @@ from exporter.attribution.holdings import AttributionError
 from exporter.attribution.kubernetes.api_server import ApiServer
 from exporter.attribution.kubernetes.credentials import CA, TOKEN
 from exporter.attribution.kubernetes.slices import PATHS as SLICES_PATHS
-from exporter.cli.holders import build_attribution
+from exporter.cli.attribution import build_attribution
 from exporter.config.loading import load
 from exporter.config.options import (
     API_CA,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exporter.attribution.stage import AttributionStage
-from exporter.cli.holders import build_attribution
+from exporter.cli.attribution import build_attribution
 from exporter.config.errors import ConfigError
 from tests.config.test_loading import in_file, loaded
 
