@@ -19,7 +19,6 @@ from exporter.attribution.processes import DriverProcesses, ProcessAttributor
 from exporter.attribution.slurm import MappingFolder, SlurmAttributor
 from exporter.attribution.stage import AttributionStage, Listing
 from exporter.attribution.users import UserNames
-from exporter.config.errors import ConfigError
 from exporter.config.options import (
     API_CA,
     API_SERVER,
@@ -42,7 +41,7 @@ from exporter.config.options import (
     SLURM_JOBS,
     WORKLOAD_KEEP,
 )
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 
 ATTRIBUTION_INTERVAL = 10.0  # seconds between reads of who holds what
 

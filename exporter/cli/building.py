@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from exporter.config.errors import ConfigError
 from exporter.config.options import (
     DCGM_ADDRESS,
     DCGM_BINDINGS,
@@ -17,7 +16,7 @@ from exporter.config.options import (
     SOURCE_WORKLOAD,
     WAIT_FOR_GPUS,
 )
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 from exporter.model import Source, SourceError
 
 log = logging.getLogger(__name__)

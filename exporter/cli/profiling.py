@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import signal
 
-from exporter.config.errors import ConfigError
 from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, PROFILING_FOR
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 from exporter.daemon import wait_for_signal
 
 TIMEOUT = 5.0  # seconds for a connection

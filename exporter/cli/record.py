@@ -7,9 +7,8 @@ import signal
 import threading
 
 from exporter.cli.building import build_sources
-from exporter.config.errors import ConfigError
 from exporter.config.options import RECORD_DURATION, RECORD_OUT, SAMPLING_INTERVAL, SOURCE_SPEED
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 from exporter.daemon import Sampling, wait_for_signal
 from exporter.model import Batch, SourceError
 from exporter.sources.replay.recording import Recorder

@@ -12,7 +12,6 @@ from exporter import logs
 from exporter.cli.arguments import Asked
 from exporter.cli.building import build_sources
 from exporter.cli.stages import build_assembly
-from exporter.config.errors import ConfigError
 from exporter.config.loading import Loaded, load
 from exporter.config.options import (
     CURRENCY,
@@ -29,7 +28,7 @@ from exporter.config.options import (
     TELEMETRY_PATH,
     WEB_CONFIG,
 )
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 from exporter.core.snapshot import Snapshot
 from exporter.daemon import STOP_SECONDS, Daemon, Sampling
 from exporter.endpoints import Published, endpoints

@@ -15,9 +15,8 @@ from typing import Any
 from exporter.cli.top_client import Target, Unreachable, fetch, parse_target
 from exporter.cli.top_trail import Trail
 from exporter.cli.top_view import Style, render
-from exporter.config.errors import ConfigError
 from exporter.config.options import TOP_ONCE, TOP_URL
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 
 EVERY = 1.0  # seconds
 NO_TERMINAL = 1000  # columns of a file or a pipe: nothing is cut there

@@ -1,4 +1,4 @@
-"""All thresholds of the state rules (docs/states.md), each with its reason. Configurable: ``states.thresholds``."""
+"""All thresholds of the state rules (docs/states.md), each with its reason. Configurable: ``state.threshold``."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 from exporter.attribution.stage import AttributionStage
 from exporter.cli.attribution import build_attribution
-from exporter.config.errors import ConfigError
+from exporter.config.settings import ConfigError
 from tests.config.test_loading import in_file, loaded
 
 API = "kubernetes: {api-server: 'https://10.0.0.1:6443', node-name: node-1"
@@ -86,8 +86,8 @@ def test_single_processes_are_listed_on_request() -> None:
             f"{KUBELET}kubernetes: {{api-server: in-cluster, node-name: node-1}}",
             r"kubernetes.api-server: in-cluster is for a pod, where KUBERNETES_SERVICE_HOST is set",
         ),
-        (f"{KUBELET}kubernetes: {{node-name: 'a,b'}}", r"kubernetes.node-name: 'a,b': expected a node's name"),
-        (f"{KUBELET}kubernetes: {{pod-labels: 'a b'}}", r"kubernetes.pod-labels: 'a b': expected the name of a label"),
+        (f"{KUBELET}kubernetes: {{node-name: 'a,b'}}", r"kubernetes.node-name: 'a,b': expected a node name"),
+        (f"{KUBELET}kubernetes: {{pod-labels: 'a b'}}", r"kubernetes.pod-labels: 'a b': expected a label name"),
         ("processes: {most: 0}", r"processes.most: '?0'?: expected"),
         ("kubernetes: {replicas: shared}", r"kubernetes.replicas: 'shared': expected time_sliced or mps"),
     ],
