@@ -1,4 +1,4 @@
-"""What attribution yields: who holds which entity."""
+"""What an attribution source finds: who holds which entity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from exporter.model import Device, Entity
+from exporter.model import Device, Entity, SourceError
 
 
 class Sharing(enum.Enum):
@@ -52,12 +52,8 @@ class Allocations:
     all_told: bool = True  # False: a GPU is held, and which one is not known
 
 
-class AttributionError(Exception):
-    """A read that failed as a whole: what, why, and the remedy."""
-
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.remedy = remedy
+class AttributionError(SourceError):
+    """A read of an attribution source that failed as a whole."""
 
 
 class Attributor(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, SAMPLING_INTERVAL
 from exporter.config.settings import Settings
 from exporter.hardware.peaks import load as load_peaks
-from exporter.model import Absence, Batch, SourceError
+from exporter.model import Absence, Batch, Source, SourceError
 from exporter.version import VERSION
 
 CAP_SYS_ADMIN = 21  # linux/capability.h
@@ -120,11 +121,9 @@ def _dcgm(report: Report, settings: Settings) -> None:
     _measured(report, batches[-1])
 
 
-def _watched(source: object, interval: float) -> Iterator[Batch]:
-    import time
-
+def _watched(source: Source, interval: float) -> Iterator[Batch]:
     for _ in range(_WINDOWS):
-        yield source.read(time.monotonic())  # type: ignore[attr-defined]
+        yield source.read(time.monotonic())
         time.sleep(interval)
 
 

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.nodes import instances, snapshots
-from exporter.cli.top_client import parse_target
+from exporter.cli.top_client import Unreachable, fetch, parse_target
 from exporter.cli.top_trail import Trail
 from exporter.cli.top_view import PARTS, Style, render
 from exporter.endpoints import endpoints
@@ -29,6 +29,8 @@ from exporter.web.routes import Routes
 from exporter.web.server import WebServer
 from tests.end_to_end.processes import Daemon, daemon, free_port, serving, wait_for
 from tests.page.nodes import Node
+from tests.sources.scrape.servers import Answer, drips, reply, silent
+from tests.sources.scrape.servers import serving as answering
 from tests.web.samples import USERS, load
 
 FRESH = Freshness(0.1, False)
@@ -97,7 +99,8 @@ def test_a_document_of_another_version_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["127.0.0.1:9836", "ftp://node", "http://", "http://node:99999", "http://node/?x=1", "http://no de"]
+    "url",
+    ["127.0.0.1:9836", "ftp://node", "http://", "http://node:99999", "http://node/?x=1", "http://no de", "http://nöde"],
 )
 def test_an_address_that_is_none_is_status_2(url: str) -> None:
     done = top("--once", "--url", url)
@@ -111,6 +114,22 @@ def test_addresses() -> None:
     assert target.credentials == "Basic YWxAaWNlOnA6c3M="
     assert str(target) == "https://[::1]:443/prefix"
     assert parse_target("http://node").port == 80
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize(
+    "answer",
+    [silent, drips(b"HTTP/1.1 200 OK\r\n", b"A: b\r\n"), drips(reply(b"", length=9999), b" ")],
+    ids=["silent", "headers", "body"],
+)
+def test_a_server_that_drips_has_one_deadline_for_everything(answer: Answer, scheme: str) -> None:
+    """A time-out for each piece would wait as long as the pieces come."""
+    started = time.monotonic()
+    with answering(answer) as address, pytest.raises(Unreachable) as raised:
+        fetch(parse_target(f"{scheme}://{address}"), patience=0.3)
+    assert time.monotonic() - started < 5
+    if scheme == "http" or answer is silent:
+        assert "did not answer completely within 0.3 s" in str(raised.value)
 
 
 def test_basic_auth(tmp_path: Path) -> None:
