@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.attribution.claims import Claim
-from exporter.attribution.holdings import AttributionError, Workload
+from exporter.attribution.holdings import AttributionError, Claim, Workload
 from exporter.attribution.small_files import NotSmall, read_small
 from exporter.model import Device, Entity
 

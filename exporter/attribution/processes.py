@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exporter.attribution.cgroup import Owner, from_mountinfo, parse
-from exporter.attribution.claims import Claim, holdings
-from exporter.attribution.holdings import Allocations, AttributionError, Workload
+from exporter.attribution.holdings import Allocations, AttributionError, Claim, Workload, holdings
 from exporter.attribution.small_files import read_small
 from exporter.model import Device, Entity
 

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.attribution.claims import Claim, holdings
-from exporter.attribution.holdings import Allocations, AttributionError, Workload
+from exporter.attribution.holdings import Allocations, AttributionError, Claim, Workload, holdings
 from exporter.attribution.job_mapping import MappingReader, Oddity
 from exporter.model import Device, Entity
 

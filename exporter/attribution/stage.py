@@ -9,9 +9,8 @@ from typing import Protocol
 from exporter.attribution.accounting import Accounting, Parts
 from exporter.attribution.background import Background, SourceHealth
 from exporter.attribution.holdings import Holding, Workload
-from exporter.attribution.process_list import ProcessList, list_processes
 from exporter.attribution.processes import DriverProcesses
-from exporter.attribution.view import AttributionView, WorkloadView
+from exporter.attribution.view import AttributionView, ProcessList, ProcessView, WorkloadView
 from exporter.model import Device, Entity, ProcessUse
 
 Owner = Callable[[int, Sequence[Workload]], "Workload | None"]
@@ -158,3 +157,21 @@ def _over_devices(used: Mapping[Entity, Mapping[Workload, _Use]]) -> tuple[dict[
             if use.memory is not None:
                 memory[workload] = memory.get(workload, 0.0) + use.memory
     return memory, count
+
+
+def list_processes(processes: Sequence[ProcessUse], command: Callable[[int], str], most: int) -> ProcessList:
+    """Those that are shown: ``most`` of each device, the lowest process ids first.
+
+    Which ones must not depend on what they use, or series would come and go from scrape to scrape.
+    """
+    by_device: dict[Entity, list[ProcessUse]] = {}
+    for process in sorted(processes, key=lambda each: (str(each.entity), each.pid)):
+        by_device.setdefault(process.entity, []).append(process)
+    return ProcessList(
+        tuple(
+            ProcessView(each.entity, each.pid, command(each.pid), each.memory_bytes, each.sm)
+            for listed in by_device.values()
+            for each in listed[:most]
+        ),
+        {entity: max(0, len(listed) - most) for entity, listed in by_device.items()},
+    )

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from exporter.config.names import RENAMED, hint
-from exporter.config.option import Command, Option, Repeated, flag_of
+from exporter.config.option import RENAMED, Command, Option, Repeated, flag_of, hint
 from exporter.config.options import OPTIONS
 from exporter.version import VERSION
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from exporter import strict_yaml
 from exporter.assembly import Assembly
 from exporter.cli.attribution import build_attribution
-from exporter.config.names import RENAMED, hint
+from exporter.config.option import RENAMED, hint
 from exporter.config.options import COLLECTOR_HOST, PEAKS_FILE, SOURCE, STATE_HOLD, THRESHOLDS
 from exporter.config.settings import ConfigError, Settings
 from exporter.core.snapshot import Snapshot

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from exporter.cli.top_client import Target, Unreachable, fetch, parse_target
-from exporter.cli.top_trail import Trail
-from exporter.cli.top_view import Style, render
+from exporter.cli.top_view import Style, Trail, render
 from exporter.config.options import TOP_ONCE, TOP_URL
 from exporter.config.settings import ConfigError, Settings
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from exporter import strict_yaml
-from exporter.config.names import RENAMED, hint
-from exporter.config.option import ENVIRONMENT_PREFIX, Option, Repeated, variable_of
+from exporter.config.option import ENVIRONMENT_PREFIX, RENAMED, Option, Repeated, hint, variable_of
 from exporter.config.options import OPTIONS, by_name
 from exporter.config.settings import ConfigError, Given
 

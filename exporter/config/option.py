@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -11,6 +12,8 @@ from exporter.config import parsers
 
 T_co = TypeVar("T_co", covariant=True)
 ENVIRONMENT_PREFIX = "HONEST_GPU_"
+# Name of an option or of a threshold that was renamed -> its name now.
+RENAMED: dict[str, str] = {}
 
 
 class Command(enum.Enum):
@@ -77,3 +80,11 @@ def flag_of(name: str) -> str:
 
 def variable_of(name: str) -> str:
     return ENVIRONMENT_PREFIX + name.upper().replace(".", "_").replace("-", "_")
+
+
+def hint(name: str, known: Iterable[str], renamed: Mapping[str, str], otherwise: str = "--help lists them all") -> str:
+    """What the user may have meant. ``renamed``: RENAMED, spelled as ``name`` is; ``otherwise``: if none is close."""
+    if name in renamed:
+        return f"it was renamed to {renamed[name]}"
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else otherwise

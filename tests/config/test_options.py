@@ -10,8 +10,7 @@ import pytest
 from exporter.cli.arguments import SECTIONS, parse, section
 from exporter.cli.stages import build_assembly
 from exporter.config import options
-from exporter.config.names import RENAMED
-from exporter.config.option import Command, Option, Repeated
+from exporter.config.option import RENAMED, Command, Option, Repeated
 from exporter.config.options import OPTIONS, by_name
 from exporter.config.settings import ConfigError
 from tests.config.test_loading import in_file, loaded

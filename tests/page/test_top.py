@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 
 from bench.nodes import instances, snapshots
 from exporter.cli.top_client import Unreachable, fetch, parse_target
-from exporter.cli.top_trail import Trail
-from exporter.cli.top_view import PARTS, Style, render
+from exporter.cli.top_view import PARTS, Style, Trail, render
 from exporter.endpoints import endpoints
 from exporter.page.api import document
 from exporter.page.history import Freshness
