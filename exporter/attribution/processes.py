@@ -19,10 +19,10 @@ log = logging.getLogger(__name__)
 SHORT_ID = 12  # characters of a container's id, as `docker ps` shows it
 MOST_MOUNTS = 1 << 20  # bytes of mountinfo: a node with many volumes
 _MPS_SERVER = "nvidia-cuda-mps"  # the kernel keeps 15 characters of nvidia-cuda-mps-server
-_NO_HOST_VIEW = "processes cannot be looked up: {} is not the host's, so that the driver's process ids mean others here"
+_NO_HOST_VIEW = "processes cannot be identified: {} is not the host's, so the driver's process ids mean others here"
 _REMEDY = (
-    "give the exporter the host's process ids: hostPID: true in Kubernetes, --pid=host with docker or podman; where "
-    "/proc is mounted with hidepid, let the exporter's group see it with gid="
+    "run the exporter in the host's PID namespace: hostPID: true in Kubernetes, --pid=host with docker or podman; if "
+    "/proc is mounted with hidepid, allow the exporter's group with gid="
 )
 
 Jobs = Callable[[str], "Workload | None"]
@@ -172,7 +172,7 @@ class ProcessAttributor:
         except (FileNotFoundError, ProcessLookupError):
             return "process_not_visible"
         except OSError as error:
-            log.debug("process %d cannot be looked at: %s", pid, error)
+            log.debug("process %d cannot be inspected: %s", pid, error)
             return "process_unreadable"
         facts = {key: value.strip() for key, _, value in (line.partition(":") for line in status.splitlines())}
         uid = facts.get("Uid", "").split()

@@ -79,5 +79,5 @@ class SlurmAttributor:
         for text in new[:MOST_SAID]:
             log.warning("attribution %s: %s", self.name, text)
         if len(new) > MOST_SAID:
-            log.warning("attribution %s: and %d more of the like", self.name, len(new) - MOST_SAID)
+            log.warning("attribution %s: %d more like these", self.name, len(new) - MOST_SAID)
         self._said = now

@@ -81,8 +81,8 @@ def _check_together(settings: Settings) -> None:
         return
     if not settings[NODE_NAME]:
         raise ConfigError(
-            f"{settings.where(API_SERVER)}: needs {NODE_NAME.flag}: only this node's pods are asked for "
-            f"(in a pod: {NODE_NAME.variable} from the field spec.nodeName)"
+            f"{settings.where(API_SERVER)}: needs {NODE_NAME.flag}: only this node's pods are requested "
+            f"(in a pod, set {NODE_NAME.variable} from the field spec.nodeName)"
         )
     if not settings[COLLECTOR_KUBERNETES] and not settings[COLLECTOR_PROCESSES]:
         raise ConfigError(

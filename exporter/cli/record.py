@@ -54,6 +54,6 @@ def record(settings: Settings) -> int:
         sampling.close()
         recorder.close()
     if not recorder.batches:
-        raise SourceError(f"nothing could be read, {path} holds no sample", "the log says why")
-    log.info("%s: %d batches written; play it with --source replay --source.path %s", path, recorder.batches, path)
+        raise SourceError(f"nothing was read: {path} contains no samples", "see the log")
+    log.info("%s: %d batches written; replay it with --source replay --source.path %s", path, recorder.batches, path)
     return 0

@@ -52,9 +52,9 @@ def top(settings: Settings) -> int:
 def _watch(target: Target, trail: Trail, document: dict[str, Any], steers: bool) -> None:
     trouble = ""
     while True:
-        lines = [f"honest-gpu-exporter top: {target} (Ctrl-C leaves)"]
+        lines = [f"honest-gpu-exporter top: {target} (Ctrl-C exits)"]
         if trouble:
-            lines.append(f"! {trouble} The numbers below are the last ones.")
+            lines.append(f"! {trouble} The values below are the last ones received.")
         height = shutil.get_terminal_size().lines - len(lines) if steers else None
         lines += _frame(document, trail, _style(), height)
         if steers:
@@ -83,7 +83,7 @@ def _frame(document: dict[str, Any], trail: Trail, style: Style, height: int | N
         lines = render(document, trails, style, details=False)
     if height is not None and len(lines) > height:
         cut = len(lines) - height + 1
-        lines = [*lines[: height - 1], f"... {cut} lines more: in a higher terminal, or with --once"]
+        lines = [*lines[: height - 1], f"... {cut} more lines: enlarge the terminal, or use --once"]
     return lines
 
 

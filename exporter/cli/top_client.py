@@ -66,7 +66,7 @@ def fetch(target: Target, since: float | None = None, patience: float = PATIENCE
         status, body = _get(target, f"{target.path}{PATH}{query}", Deadline(patience))
     except ssl.SSLError as error:
         raise Unreachable(
-            f"{target}: {error.reason or error}: its certificate must be known here (SSL_CERT_FILE names a CA file)"
+            f"{target}: {error.reason or error}: its certificate is not trusted (SSL_CERT_FILE can name a CA file)"
         ) from error
     except TimeoutError as error:
         raise Unreachable(f"{target} did not answer completely within {patience:g} s") from error
@@ -74,9 +74,9 @@ def fetch(target: Target, since: float | None = None, patience: float = PATIENCE
         raise Unreachable(f"{target} answers with more than {MOST_BYTES >> 20} MiB: is it another program?") from error
     except (OSError, http.client.HTTPException) as error:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise Unreachable(f"{target} cannot be reached: {why}. Does the exporter run there? {_NEAR}") from error
+        raise Unreachable(f"{target} cannot be reached: {why}. Is the exporter running there? Try {_NEAR}") from error
     if status == 401:
-        raise Unreachable(f"{target} wants a user and a password: --url {target.scheme}://USER:PASSWORD@HOST:PORT")
+        raise Unreachable(f"{target} requires a user and a password: --url {target.scheme}://USER:PASSWORD@HOST:PORT")
     return _document(target, status, body)
 
 
@@ -115,9 +115,11 @@ def _document(target: Target, status: int, body: bytes) -> dict[str, Any]:
     except ValueError:
         made = None
     if not isinstance(made, dict) or "version" not in made:
-        raise Unreachable(f"{target} answers {status}, but not as this exporter does: is it another program?")
+        raise Unreachable(f"{target} answers {status}, but not like this exporter; is it another program?")
     if made["version"] != VERSION:
-        raise Unreachable(f"{target} speaks version {made['version']} of the document, this program {VERSION}")
+        raise Unreachable(
+            f"{target} serves version {made['version']} of the document, this program reads version {VERSION}"
+        )
     if status != 200:
         raise Unreachable(f"{target}: {made.get('error', status)}")
     return made

@@ -93,7 +93,7 @@ def render(
     sources = ", ".join(f"{source['name']} {'up' if source['up'] else 'down'}" for source in document["sources"])
     gpus = f"{document['present_gpus']} of {document['expected_gpus']} GPUs"
     version = f"honest-gpu-exporter {document['exporter_version']}"
-    lines = [f"{version}: {gpus}, source {sources or 'none'}, numbers of {when}"]
+    lines = [f"{version}: {gpus}, source {sources or 'none'}, values from {when}"]
     lines += [f"! {text}" for text in document["warnings"]]
     lines += [f"! {_problem(problem)}" for problem in document["problems"]]
     head = f"{'GPU':<{INDENT}}{'claimed':>8}{'SM':>8}  {'where the time went':<{style.bar + 2}}"

@@ -76,7 +76,7 @@ def test_single_processes_are_listed_on_request() -> None:
         ),
         (
             f"{KUBELET}{API}, pod-labels: [a.b, a-b]}}",
-            r"kubernetes.pod-labels: a.b and a-b would both be label_a_b: leave one of them out",
+            r"kubernetes.pod-labels: a.b and a-b would both become label_a_b: remove one of them",
         ),
         (
             f"{KUBELET}{API.replace('https', 'http')}}}",
@@ -84,7 +84,7 @@ def test_single_processes_are_listed_on_request() -> None:
         ),
         (
             f"{KUBELET}kubernetes: {{api-server: in-cluster, node-name: node-1}}",
-            r"kubernetes.api-server: in-cluster is for a pod, where KUBERNETES_SERVICE_HOST is set",
+            r"kubernetes.api-server: in-cluster only works in a pod, where KUBERNETES_SERVICE_HOST is set",
         ),
         (f"{KUBELET}kubernetes: {{node-name: 'a,b'}}", r"kubernetes.node-name: 'a,b': expected a node name"),
         (f"{KUBELET}kubernetes: {{pod-labels: 'a b'}}", r"kubernetes.pod-labels: 'a b': expected a label name"),

@@ -78,7 +78,7 @@ def test_nobody_there_is_status_1_with_the_reason() -> None:
     done = top("--once", "--url", url)
     assert (done.returncode, done.stdout) == (1, "")
     assert "cannot be reached: Connection refused" in done.stderr
-    assert "Does the exporter run there?" in done.stderr
+    assert "Is the exporter running there?" in done.stderr
     assert "secret" not in done.stderr
     assert top("--url", url).returncode == 1, "without --once too: nothing was ever shown"
 
@@ -94,7 +94,7 @@ def test_a_document_of_another_version_is_refused() -> None:
     with serving('{"version": 2}', "application/json") as url:
         done = top("--once", "--url", url.removesuffix("/metrics"))
     assert done.returncode == 1
-    assert "speaks version 2" in done.stderr
+    assert "serves version 2" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_basic_auth(tmp_path: Path) -> None:
         address = f"127.0.0.1:{server.addresses[0][1]}"
         refused = top("--once", "--url", f"http://{address}")
         assert refused.returncode == 1
-        assert "wants a user and a password" in refused.stderr
+        assert "requires a user and a password" in refused.stderr
         assert top("--once", "--url", f"http://alice:wrong@{address}").returncode == 1
         assert top("--once", "--url", f"http://alice:s3cret@{address}").returncode == 0
     finally:

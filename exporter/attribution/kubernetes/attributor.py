@@ -127,7 +127,9 @@ class KubernetesAttributor:
         if grant.device not in self._said and len(self._said) < MOST_SAID:
             self._said.add(grant.device)
             pod = f"{grant.namespace}/{grant.pod}"
-            log.warning("device %r (%s) of pod %s is no GPU here: %s", grant.device, grant.resource, pod, kind)
+            log.warning(
+                "device %r (%s) of pod %s is not a GPU of this node: %s", grant.device, grant.resource, pod, kind
+            )
 
     def _sharing(self, entity: Entity, replica: bool, claimed: bool, holders: int) -> Sharing:
         if claimed and holders > 1:
