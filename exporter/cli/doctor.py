@@ -208,9 +208,9 @@ def _lines(report: Report) -> Iterator[str]:
     marks = {True: "ok", False: "FAIL", None: "-"}
     yield f"honest-gpu-exporter {report.version}"
     for check in report.checks:
-        yield f"  {marks[check.ok]:<4}{check.what:<19} {check.found}"
+        yield f"  {marks[check.ok]:<5}{check.what:<19} {check.found}"
         if check.remedy and check.ok is False:
-            yield f"      {'':<20}fix: {check.remedy}"
+            yield f"      {'':<21}fix: {check.remedy}"
     for gpu in report.gpus:
         measured = (
             f"measured by {gpu.measured_by}" if gpu.measured_by else "NOT MEASURED: only the driver's claim is known"

@@ -87,7 +87,7 @@ DOCTOR: dict[str, tuple[dict[str, Any], str, str]] = {
         "cannot be measured another client holds the profiling hardware",
         "end the other profiler",
     ),
-    "paused": ({"paused": (Window(),)}, "no SM active: paused", "profiling resume"),
+    "paused": ({"paused": (Window(),)}, "does not report SM active: paused", "profiling resume"),
     "gone": ({"gone": (Window(),)}, "no hostengine at localhost:5555", "systemctl start nvidia-dcgm"),
 }
 
