@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from exporter.cli.profilers import running
 from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, SAMPLING_INTERVAL
 from exporter.config.settings import Settings
 from exporter.hardware.peaks import load as load_peaks
@@ -111,6 +112,7 @@ def _dcgm(report: Report, settings: Settings) -> None:
     source = DcgmSource(settings[DCGM_ADDRESS], bindings=bindings, interval=settings[SAMPLING_INTERVAL])
     try:
         batches = list(_watched(source, settings[SAMPLING_INTERVAL]))
+        neighbours = source.neighbours
     except (SourceError, ValueError) as error:
         remedy = error.remedy if isinstance(error, SourceError) else ""
         report.checks.append(Check("hostengine", str(error), False, remedy))
@@ -118,6 +120,8 @@ def _dcgm(report: Report, settings: Settings) -> None:
     finally:
         source.close()
     _measured(report, batches[-1])
+    if neighbours is not None:
+        report.checks += [Check("other clients", text, None) for text in neighbours.notes()]
 
 
 def _watched(source: object, interval: float) -> Iterator[Batch]:
@@ -162,7 +166,7 @@ def _rights(report: Report) -> None:
         text = "profiling is for administrators only" if restricted == "1" else "profiling is open to all users"
         report.checks.append(Check("driver parameter", text, None))
     report.checks.append(Check("CAP_SYS_ADMIN", "yes" if _capable() else "no", None))
-    profilers = sorted({name for name in _running() if name in _PROFILERS})
+    profilers = running()
     if profilers:
         text = f"running: {', '.join(profilers)}; before Hopper only one at a time has the counters"
         report.checks.append(Check("profilers", text, None))
@@ -170,15 +174,6 @@ def _rights(report: Report) -> None:
     report.checks.append(
         Check("host's processes", "visible" if host_view else "not visible: processes cannot be attributed", None)
     )
-
-
-_PROFILERS = frozenset({"nv-hostengine", "nsys", "nsys-agent", "ncu", "nv-nsight-cu-cl", "dcgmproftester"})
-
-
-def _running() -> Iterator[str]:
-    """Names of the processes that are visible here, as the kernel keeps them (15 characters)."""
-    for path in Path("/proc").glob("[0-9]*/comm"):
-        yield _first_line(path)
 
 
 def _parameter(name: str) -> str | None:
