@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, SAMPLING_INTERVAL
+from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, PROCFS, SAMPLING_INTERVAL
 from exporter.config.settings import Settings
 from exporter.hardware.peaks import load as load_peaks
 from exporter.model import Absence, Batch, SourceError
@@ -64,7 +64,7 @@ def examine(settings: Settings) -> Report:
     report = Report(VERSION)
     _driver(report)
     _dcgm(report, settings)
-    _rights(report)
+    _rights(report, settings[PROCFS])
     peaks = load_peaks()
     for gpu in report.gpus:
         gpu.peaks_known = peaks.find(gpu.model) is not None
@@ -156,17 +156,17 @@ _REMEDIES = {
 }
 
 
-def _rights(report: Report) -> None:
+def _rights(report: Report, procfs: Path) -> None:
     restricted = _parameter("RmProfilingAdminOnly")
     if restricted is not None:
         text = "profiling is for administrators only" if restricted == "1" else "profiling is open to all users"
         report.checks.append(Check("driver parameter", text, None))
     report.checks.append(Check("CAP_SYS_ADMIN", "yes" if _capable() else "no", None))
-    profilers = sorted({name for name in _running() if name in _PROFILERS})
+    profilers = sorted({name for name in _running(procfs) if name in _PROFILERS})
     if profilers:
         text = f"running: {', '.join(profilers)}; before Hopper only one at a time has the counters"
         report.checks.append(Check("profilers", text, None))
-    host_view = _first_line(Path("/proc/2/comm")) == "kthreadd"
+    host_view = _first_line(procfs / "2" / "comm") == "kthreadd"
     report.checks.append(
         Check("host's processes", "visible" if host_view else "not visible: processes cannot be attributed", None)
     )
@@ -175,9 +175,9 @@ def _rights(report: Report) -> None:
 _PROFILERS = frozenset({"nv-hostengine", "nsys", "nsys-agent", "ncu", "nv-nsight-cu-cl", "dcgmproftester"})
 
 
-def _running() -> Iterator[str]:
+def _running(procfs: Path) -> Iterator[str]:
     """Names of the processes that are visible here, as the kernel keeps them (15 characters)."""
-    for path in Path("/proc").glob("[0-9]*/comm"):
+    for path in procfs.glob("[0-9]*/comm"):
         yield _first_line(path)
 
 
