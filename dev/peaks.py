@@ -1,4 +1,4 @@
-"""Makes exporter/peaks.yaml from the collected table of peaks: ``dev/peaks.py TABLE.csv > exporter/peaks.yaml``.
+"""Makes exporter/peaks.yaml from the collected table of peaks: ``dev/peaks.py dev/peaks.csv > exporter/peaks.yaml``.
 
 What ships and what not: a value that the table calls uncertain, or that only memory gives, is left out unless
 CONFIRMED names a second source for it. A reference clock is fp16 / (SMs * rate), so it falls with any of the three.
@@ -111,7 +111,6 @@ CONFIRMED: Mapping[tuple[str, str], tuple[float, str]] = {
     ("RTX PRO 6000 Blackwell Server", "mem_gb"): (96, MIG_GUIDE),
 }
 
-REWORDED = {"public code idx 52415061334, 65926719034": "nvidia-smi readings quoted in public repositories"}
 MORE_NAMES = {"B300-SXM-288GB": ("NVIDIA B300",)}  # as jax-ml/jax gpu_info.py has it
 
 
@@ -269,8 +268,6 @@ def _number(value: float) -> str:
 
 
 def _quoted(text: str) -> str:
-    for words, better in REWORDED.items():
-        text = text.replace(words, better)
     return '"' + text.replace('"', "'") + '"'
 
 

@@ -1,4 +1,4 @@
-"""Data flows one way: who may import whom (DESIGN 1)."""
+"""Data flows one way: who may import whom (docs/architecture.md, invariant 9)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from exporter.config.options import OPTIONS, Command
 from exporter.version import VERSION
 
 PROGRAM = "honest-gpu-exporter"
-WRONG_USE = 2  # exit status (DESIGN 8)
+WRONG_USE = 2  # exit status (docs/operations.md)
 _ABOUT = {
     Command.SERVE: "Read GPUs and serve what the driver claims next to what the silicon did, for Prometheus.",
     Command.RECORD: "Read GPUs and write every sample to a file, which --source=replay plays.",

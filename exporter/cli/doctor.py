@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import psutil
+
+from exporter.cli.profilers import running
 from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, PROCFS, SAMPLING_INTERVAL
 from exporter.config.settings import Settings
 from exporter.hardware.peaks import load as load_peaks
@@ -61,6 +64,7 @@ def doctor(settings: Settings, *, as_json: bool) -> int:
 
 def examine(settings: Settings) -> Report:
     """Look at everything; nothing is changed."""
+    psutil.PROCFS_PATH = str(settings[PROCFS])  # psutil's own global: where profilers are looked for
     report = Report(VERSION)
     _driver(report)
     _dcgm(report, settings)
@@ -111,6 +115,7 @@ def _dcgm(report: Report, settings: Settings) -> None:
     source = DcgmSource(settings[DCGM_ADDRESS], bindings=bindings, interval=settings[SAMPLING_INTERVAL])
     try:
         batches = list(_watched(source, settings[SAMPLING_INTERVAL]))
+        neighbours = source.neighbours
     except (SourceError, ValueError) as error:
         remedy = error.remedy if isinstance(error, SourceError) else ""
         report.checks.append(Check("hostengine", str(error), False, remedy))
@@ -118,6 +123,8 @@ def _dcgm(report: Report, settings: Settings) -> None:
     finally:
         source.close()
     _measured(report, batches[-1])
+    if neighbours is not None:
+        report.checks += [Check("other clients", text, None) for text in neighbours.notes()]
 
 
 def _watched(source: object, interval: float) -> Iterator[Batch]:
@@ -162,7 +169,7 @@ def _rights(report: Report, procfs: Path) -> None:
         text = "profiling is for administrators only" if restricted == "1" else "profiling is open to all users"
         report.checks.append(Check("driver parameter", text, None))
     report.checks.append(Check("CAP_SYS_ADMIN", "yes" if _capable() else "no", None))
-    profilers = sorted({name for name in _running(procfs) if name in _PROFILERS})
+    profilers = running()
     if profilers:
         text = f"running: {', '.join(profilers)}; before Hopper only one at a time has the counters"
         report.checks.append(Check("profilers", text, None))
@@ -170,15 +177,6 @@ def _rights(report: Report, procfs: Path) -> None:
     report.checks.append(
         Check("host's processes", "visible" if host_view else "not visible: processes cannot be attributed", None)
     )
-
-
-_PROFILERS = frozenset({"nv-hostengine", "nsys", "nsys-agent", "ncu", "nv-nsight-cu-cl", "dcgmproftester"})
-
-
-def _running(procfs: Path) -> Iterator[str]:
-    """Names of the processes that are visible here, as the kernel keeps them (15 characters)."""
-    for path in procfs.glob("[0-9]*/comm"):
-        yield _first_line(path)
 
 
 def _parameter(name: str) -> str | None:

@@ -25,7 +25,7 @@ from exporter.config.options import (
 )
 from exporter.config.settings import Given, Settings
 
-SHORTEST_INTERVAL = 0.1  # seconds: GPM's and DCGM's hard floor (DESIGN 4)
+SHORTEST_INTERVAL = 0.1  # seconds: GPM's and DCGM's hard floor (docs/inputs.md)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The table of options (DESIGN 8): each is a flag, an environment variable and a key of the YAML file."""
+"""The table of options (docs/operations.md): each is a flag, an environment variable and a key of the YAML file."""
 
 from __future__ import annotations
 
@@ -137,7 +137,11 @@ THRESHOLDS = Repeated[tuple[str, float]](
     "NAME=RATIO",
 )
 STATE_HOLD = Option(
-    "state.hold", parsers.duration, 30.0, "least time in a state, and its window of evidence", "DURATION"
+    "state.hold",
+    parsers.duration,
+    30.0,
+    "window of evidence of a state, and the least time in it (docs/states.md)",
+    "DURATION",
 )
 PEAKS_FILE = Option[Path | None](
     "hardware.peaks-file",

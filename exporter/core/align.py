@@ -1,4 +1,4 @@
-"""Brings fields that were read over different windows onto common intervals (DESIGN 2.4).
+"""Brings fields that were read over different windows onto common intervals (docs/architecture.md, invariant 4).
 
 Each field is a track of (start, end, mean) pieces. ``cut`` closes a window at the latest time that every delivering
 field has reached, and gives the sub-intervals in which all required fields are known, with their means over it.

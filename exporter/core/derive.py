@@ -107,7 +107,7 @@ def honest(given: Inputs, means: Mapping[str, float]) -> Honest | None:
 
 
 def _parts(form: Form, claim: float | None, sm: float | None, peak: float) -> dict[str, float]:
-    """DESIGN 3, *The honest numbers*. Without any claim the rest cannot be split either and is unexplained."""
+    """The parts of docs/honest-numbers.md. Without any claim the rest cannot be split either and is unexplained."""
     if form is Form.FULL:
         assert sm is not None
         working = min(sm, peak)

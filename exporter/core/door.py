@@ -1,4 +1,4 @@
-"""The range check every value passes before anything is computed from it (DESIGN 2.1, 2.2)."""
+"""The range check every value passes before anything is computed from it (docs/architecture.md, invariants 1 and 2)."""
 
 from __future__ import annotations
 

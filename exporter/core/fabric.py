@@ -103,7 +103,7 @@ def _order(part: Part) -> tuple[str, int]:
 
 
 def _checked(reading: PartReading) -> PartReading | None:
-    """The range check that every value passes (DESIGN 2.2). A ratio that rounds above 1 is 1."""
+    """The range check that every value passes (docs/architecture.md, invariant 2). A ratio that rounds above 1 is 1."""
     spec = PART_FIELDS[reading.field]
     if not (math.isfinite(reading.value) and spec.low <= reading.value <= spec.high):
         return None

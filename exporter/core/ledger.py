@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from exporter.core.derive import Honest
@@ -19,6 +19,7 @@ BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # uppe
 NOTHING = 0.005  # SM active (or engine, or claim) up to here is "did nothing"; above the noise of the counters
 STALL_SAMPLES = 2
 HELD = 0.95  # seconds an instant stands: sampling faster than once a second reads some fields once a second only
+STANDS = 1.5  # lengths of a window for which it is the last one: the next is due one length after its end
 HOLD_LIMIT = 10.0  # seconds an instant (power, a clock event) may stand for the time before it; longer is an outage
 
 
@@ -59,7 +60,8 @@ class Totals:
 
 @dataclass(slots=True)
 class Window:
-    """Means (intervals) of one source's last batch, and the instants of the last HELD seconds."""
+    """Means (intervals) of one source's last batch, or of one before it whose next is not due yet, and the instants of
+    the last HELD seconds."""
 
     end: float
     means: dict[str, float] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class Account:
         self.windows: dict[str, Window] = {}  # by source
         self.rejected: Counter[tuple[str, str]] = Counter()
         self._until: dict[str, float] = {}  # field -> end of what is booked
+        self._length: dict[str, float] = {}  # field -> seconds of the last interval booked
         self._raw: dict[str, float] = {}  # COUNTER field -> last raw value
         self._instant: dict[tuple[str, str], tuple[float, float]] = {}  # (field, label) -> (time, value)
         self._quiet: tuple[int, float] = (0, 0.0)  # samples and seconds in which nothing was done
@@ -98,6 +101,8 @@ class Account:
             else:
                 window.instants[reading.field] = (end, reading.value or 0.0)
                 self._power(reading)
+        for name, mean in self._standing(source, end, absent):
+            window.means.setdefault(name, mean)
         self.windows[source] = window
 
     def _held(self, source: str, end: float, absent: Container[str]) -> dict[str, tuple[float, float]]:
@@ -109,6 +114,13 @@ class Account:
             for name, (read, value) in before.instants.items()
             if end - read < HELD and name not in absent
         }
+
+    def _standing(self, source: str, end: float, absent: Container[str]) -> Iterator[tuple[str, float]]:
+        """A source that samples a little less often than it is read has no new mean in some reads."""
+        before = self.windows.get(source)
+        for name, mean in before.means.items() if before is not None else ():
+            if name not in absent and end - self._until[name] <= STANDS * self._length[name]:
+                yield name, mean
 
     def seen(self, reading: Reading) -> tuple[float, float]:
         """The part of an interval reading that is not booked yet, as (start, end); start >= end: all of it is."""
@@ -124,7 +136,7 @@ class Account:
         if seconds <= 0:
             self.rejected[(name, "overlap")] += 1
             return
-        self._until[name] = end
+        self._until[name], self._length[name] = end, seconds
         amount, totals = reading.value * seconds, self.totals
         book = totals.seconds if kind is Kind.RATIO else totals.amounts
         book[name] = book.get(name, 0.0) + amount

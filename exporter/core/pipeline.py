@@ -156,7 +156,7 @@ class Pipeline:
         return entry
 
     def _through_door(self, entry: _Entry, device: Device, readings: list[Reading], now: float) -> list[Reading]:
-        """Range checks, and the claim that a board cut into instances cannot have (CASES 2, 35)."""
+        """Range checks, and the claim that a board cut into instances cannot have (field cases 2, 35)."""
         told = {reading.field for reading in readings}
         entry.absences = {
             field: absence

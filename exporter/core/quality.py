@@ -1,4 +1,4 @@
-"""Can the profiling data of one entity be trusted? A small state machine over its samples (DESIGN 3, *Quality*)."""
+"""Can the profiling data of one entity be trusted? A small state machine over its samples (docs/honest-numbers.md)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Zeros that are hard to believe: PCIe silent in both directions while kernels run (CASES 25).
+"""Zeros that are hard to believe: PCIe silent in both directions while kernels run (field case 25).
 
 A GPU gets its commands over PCIe, and answers over it: minutes of exactly no byte beside active SMs are hard to
 believe. It is no proof, so that the value stays and is only marked: a kernel may run that long by itself, and GPM
-counts in MiB/s, so that less than that may read as 0. NVLink at zero says nothing: most jobs do not use it (CASES 26).
+counts in MiB/s, so that less than that may read as 0. NVLink at zero says nothing: most jobs do not use it
+(field case 26).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The labels of device series: identity and nothing else (DESIGN 2.5)."""
+"""The labels of device series: identity and nothing else (docs/architecture.md, invariant 5)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ from exporter.metrics.own import OwnState
 
 _HEAD = """# Metrics
 
-Generated from the catalogue (`make docs`); a test holds that it is current.
+For whoever writes a query: every family that is exported. Generated from the catalogue (`make docs`); a test holds
+that it is current.
 
 Profile: the smallest `--metrics.profile` that includes the family. Device series carry `gpu` (the driver's index),
 `uuid` and, on MIG instances only, `gpu_instance`; join everything else from `honest_gpu_info`. A series without a

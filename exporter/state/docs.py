@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from exporter.state.hysteresis import HOLD, SLACK
+from exporter.state.hysteresis import HOLD, LONG, SLACK, STEADY
 from exporter.state.rules import RULES, told_starved
+from exporter.state.telling import MOST_SAID
 from exporter.state.thresholds import reasons
 
 _MEANING = {
@@ -22,16 +23,38 @@ _MEANING = {
     "mixed": "none of these",
 }
 
+_WHEN = f"""
+## When a state changes
+
+Evidence is the mean over {HOLD:g} s (`--state.hold`, H below). The first state is named H after the start. Then:
+
+- A state is left once the mean over H has named another for {STEADY} H ({STEADY * HOLD:g} s). When one steady load
+  follows another, its state comes within {STEADY + 1} H ({(STEADY + 1) * HOLD:g} s), and none in between.
+- A load that comes and goes may let the mean over H name nothing for that long. After {LONG} H ({LONG * HOLD:g} s) of
+  this, the mean over {LONG} H names the state, and its reason says so. It is left after another {LONG} H at the
+  earliest, or when the mean over H is steady again.
+- A state lasts H at least, and limits are eased by {SLACK:.0%} for the one that is held. When an input that it rests
+  on is gone, `unknown` does not wait for {STEADY} H.
+
+So 20 s on and 40 s off is one state, that of the mean, and 5 min on and 5 min off are two that take turns. There is no
+state for "alternating": the mean says more, `input_starved` for instance. Bursts of less than a minute between longer
+steady stretches do not show in the state; the counters have them. `honest_gpu_state_seconds_total` adds up to the time
+observed.
+
+The log has at most {MOST_SAID} lines an hour about one device's state. Changes that are not written are counted, the
+next line gives their number, and what `unknown` lacks is said once; the metrics have every change.
+"""
+
 
 def page() -> str:
     """The whole page."""
     lines = [
-        "# States\n\nGenerated from the rules (`make docs`); a test holds that it is current.\n\n"
+        "# States\n\nFor whoever asks what a state means or wants another threshold. Generated from the rules "
+        "(`make docs`); a test holds that it is current.\n\n"
         "The first rule that holds names the state. A rule whose inputs are missing neither holds nor fails; when one "
         "of them comes before the first that holds, the state is `unknown`: the missing input could have decided "
-        f"otherwise. Evidence is the mean over {HOLD:g} s (`--state.hold`), a state is held at least that long, and "
-        f"for the state that is held limits are eased by {SLACK:.0%}. Throttling is a flag of its own, whatever the "
-        "state is.\n\n| order | state | means |\n|---|---|---|\n"
+        "otherwise. Throttling is a flag of its own, whatever the state is.\n\n"
+        "| order | state | means |\n|---|---|---|\n"
     ]
     order = dict.fromkeys(rule.state.value for rule in RULES if rule.holds is not told_starved)
     for number, state in enumerate(order, start=1):
@@ -39,6 +62,7 @@ def page() -> str:
     lines.append(
         "\nA trace in which the program waits for its data loader is `input_starved` before all that follows 3.\n"
     )
+    lines.append(_WHEN)
     lines.append(
         "\n## Thresholds\n\nAll are ratios of means over the window; `--state.threshold NAME=RATIO` changes one.\n\n"
         "| name | default | why |\n|---|---|---|\n"

@@ -11,8 +11,10 @@ BUCKET = 0.9  # seconds; faster samples are put together first, so that the wind
 class Rolling:
     """Values by name, each weighed by the seconds that it stands for."""
 
-    def __init__(self, window: float) -> None:
+    def __init__(self, window: float, bucket: float = BUCKET) -> None:
+        """``window`` and ``bucket`` in seconds; faster samples than ``bucket`` are put together first."""
         self._window = window
+        self._bucket = bucket
         self._entries: deque[tuple[float, float, dict[str, tuple[float, float]]]] = deque()
         self._sums: dict[str, tuple[float, float]] = {}  # name -> (value x seconds, seconds)
         self._seconds = 0.0
@@ -25,7 +27,7 @@ class Rolling:
             weighed, covered = self._pending.get(name, (0.0, 0.0))
             self._pending[name] = (weighed + value * seconds, covered + seconds)
         self._pending_seconds += seconds
-        if self._pending_seconds < BUCKET:
+        if self._pending_seconds < self._bucket:
             return False
         self._entries.append((end, self._pending_seconds, self._pending))
         self._change(self._pending, self._pending_seconds, 1.0)

@@ -1,4 +1,4 @@
-"""From evidence to a state: the first rule that holds (DESIGN 6).
+"""From evidence to a state: the first rule that holds (docs/states.md).
 
 A rule whose inputs are missing neither holds nor fails. When such a rule comes before the first one that holds, the
 state is ``unknown``: the missing input could have decided otherwise.

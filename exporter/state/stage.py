@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from exporter.model import Entity
 from exporter.state.hysteresis import HOLD, Tracker
 from exporter.state.rules import Evidence, State, Verdict
+from exporter.state.telling import Teller
 from exporter.state.thresholds import Thresholds
 
-log = logging.getLogger(__name__)
 # clock-event reasons that hold clocks down against the job's will (nvml.h: nvmlClocksEventReason*)
 THROTTLING = frozenset({"power_cap", "hw_slowdown", "sw_thermal", "hw_thermal", "power_brake"})
 LONGEST_WINDOW = 60.0  # seconds; a longer gap between windows was an outage and belongs to no state
@@ -29,6 +28,7 @@ class StateView:
 @dataclass(slots=True)
 class _Entry:
     tracker: Tracker
+    teller: Teller
     seconds: dict[State, float] = field(default_factory=dict)
     events: Mapping[str, float] = field(default_factory=dict)
     end: float | None = None
@@ -46,14 +46,12 @@ class StateStage:
         """One window that ended ``now``. ``events``: cumulative seconds by clock-event reason."""
         entry = self._entries.get(entity)
         if entry is None:
-            entry = self._entries[entity] = _Entry(Tracker(self._thresholds, self._hold))
-        before = entry.tracker.verdict
+            entry = self._entries[entity] = _Entry(Tracker(self._thresholds, self._hold), Teller(entity))
         seconds = 0.0 if entry.end is None else now - entry.end
         if 0 < seconds <= LONGEST_WINDOW:
             verdict = entry.tracker.feed(now, seconds, evidence)
             entry.seconds[verdict.state] = entry.seconds.get(verdict.state, 0.0) + seconds
-            if verdict.state is not before.state:
-                log.info("%s: %s -> %s: %s", entity, before.state.value, verdict.state.value, verdict.reason)
+            entry.teller.update(now, verdict)
         throttled = {
             reason: total > entry.events.get(reason, 0.0)
             for reason, total in events.items()

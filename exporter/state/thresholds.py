@@ -1,4 +1,4 @@
-"""All thresholds of the state rules (DESIGN 6), each with its reason. Configurable: ``states.thresholds``."""
+"""All thresholds of the state rules (docs/states.md), each with its reason. Configurable: ``states.thresholds``."""
 
 from __future__ import annotations
 
@@ -19,29 +19,27 @@ class Thresholds:
     nothing_runs: float = _limit(0.02, "heuristic: below this share of busy time a process counts as idle")
     pcie_high: float = _limit(0.5, "heuristic: half of the link's raw rate; protocol takes 15-20 % of it")
     pcie_idle: float = _limit(0.05, "heuristic: control traffic of a running job stays well below")
-    nvlink_high: float = _limit(0.3, "heuristic: NVLink's practical full is about 0.85 of nominal (DESIGN 4)")
+    nvlink_high: float = _limit(0.3, "heuristic: NVLink's practical full is about 0.85 of nominal (docs/inputs.md)")
     nvlink_idle: float = _limit(0.02, "heuristic: as pcie_idle; polling over NVLink moves few bytes")
     collective_high: float = _limit(0.5, "heuristic: more than half of the busy time is in collectives (traces only)")
     sm_starved: float = _limit(0.3, "heuristic: SM active below this is not compute")
     sm_launch: float = _limit(0.25, "heuristic: engine busy, SMs at a quarter: launches, not kernels, fill the time")
     sm_resident: float = _limit(0.8, "heuristic: warps nearly always resident")
-    busy_full: float = _limit(0.95, "a spinning kernel reads 100 (CASES 31, 32); 5 points for the driver's rounding")
-    engine_high: float = _limit(
-        0.85, "DESIGN 6 has 0.9; a kernel that runs 900 ms of each second would sit on the edge"
-    )
+    busy_full: float = _limit(0.95, "a spinning kernel reads 100 (field cases 31, 32); 5 points for rounding")
+    engine_high: float = _limit(0.85, "not 0.9: a kernel that runs 900 ms of each second would sit on the edge")
     busy_gaps: float = _limit(0.9, "heuristic: below this the GPU visibly waits between kernels")
-    tensor_none: float = _limit(0.01, "CASES 31: a spinning collective issues no tensor instruction")
-    dram_none: float = _limit(0.02, "CASES 31: and hardly touches memory")
-    power_low: float = _limit(0.4, "CASES 31: util 100 % at 70 W; (P - idle) / (limit - idle)")
+    tensor_none: float = _limit(0.01, "field case 31: a spinning collective issues no tensor instruction")
+    dram_none: float = _limit(0.02, "field case 31: and hardly touches memory")
+    power_low: float = _limit(0.4, "field case 31: util 100 % at 70 W; (P - idle) / (limit - idle)")
     tensor_low: float = _limit(0.15, "heuristic: communication leaves the tensor pipe idle")
     dram_low: float = _limit(0.3, "heuristic: collectives reduce in memory, at a fraction of its rate")
     rest_low: float = _limit(0.2, "heuristic: no unit explains the busy time")
-    dram_ceiling: float = _limit(0.9, "attainable share where none is published: 0.8-0.9 (DESIGN 4)")
-    dram_bound: float = _limit(0.7, "DESIGN 6: share of the ceiling")
-    tensor_ceiling: float = _limit(0.85, "attainable share where none is published: 0.78-0.87 (DESIGN 4)")
-    tensor_bound: float = _limit(0.6, "DESIGN 6: share of the ceiling")
-    pipe_bound: float = _limit(0.5, "DESIGN 6")
-    limiter_low: float = _limit(0.4, "DESIGN 6: warps resident, no unit above this: latency")
+    dram_ceiling: float = _limit(0.9, "attainable share where none is published: 0.8-0.9 (docs/inputs.md)")
+    dram_bound: float = _limit(0.7, "heuristic: share of the ceiling")
+    tensor_ceiling: float = _limit(0.85, "attainable share where none is published: 0.78-0.87 (docs/inputs.md)")
+    tensor_bound: float = _limit(0.6, "heuristic: share of the ceiling")
+    pipe_bound: float = _limit(0.5, "heuristic: half of the time")
+    limiter_low: float = _limit(0.4, "heuristic: warps resident, no unit above this: latency")
     host_pressure: float = _limit(0.1, "heuristic: PSI some; a tenth of the time something waited")
     input_wait: float = _limit(0.3, "heuristic: nearly a third of the time the program waits for its loader")
     main_thread: float = _limit(0.95, "heuristic: share of a core that the interpreter's main thread takes")

@@ -82,7 +82,7 @@ def test_that_not_all_holders_are_told_is_passed_on(reader: Reader) -> None:
 
 
 def test_after_a_failure_holders_are_believed_for_a_while_and_then_not(reader: Reader) -> None:
-    """Case 65: old values are dropped."""
+    """Field case 65: old values are dropped."""
     reader.background.read()
     reader.fail(AttributionError("gone", "systemctl start it"))
     reader.now += STALE_AFTER

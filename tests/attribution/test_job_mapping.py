@@ -25,7 +25,7 @@ from exporter.model import Device, Entity
 
 A, B, CUT = "GPU-aaaaaaaa-0000", "GPU-bbbbbbbb-0000", "GPU-cccccccc-0000"
 MIG = "MIG-dddddddd-0000"
-# the driver's index is not the minor number: case 54
+# the driver's index is not the minor number: field case 54
 DEVICES = (
     Device(Entity(A), "0", minor="4"),
     Device(Entity(B), "6", minor="0"),

@@ -21,7 +21,7 @@ from tests.attribution.one_node_slurm import OneNodeSlurm, until, why_not
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 SCRIPTS = Path(__file__).parents[2] / "packaging" / "slurm"
 UUIDS = ("GPU-aaaaaaaa-1111", "GPU-bbbbbbbb-2222", "GPU-cccccccc-3333")  # in the order of PCI addresses: NVML's
-MINORS = (1, 2, 0)  # case 54: /dev/nvidia0 is NVML's last
+MINORS = (1, 2, 0)  # field case 54: /dev/nvidia0 is NVML's last
 DEVICES = tuple(Device(Entity(uuid), str(index)) for index, uuid in enumerate(UUIDS))
 USER = pwd.getpwuid(os.geteuid()).pw_name
 

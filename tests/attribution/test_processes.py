@@ -196,7 +196,7 @@ def test_names_of_processes(node: Node) -> None:
 
 @pytest.mark.parametrize("command", [None, "bash"])
 def test_without_the_hosts_process_ids_nothing_is_claimed(node: Node, command: str | None) -> None:
-    """Case 62. A process id of the host may be another process here: nothing is looked up."""
+    """Field case 62. A process id of the host may be another process here: nothing is looked up."""
     node.add(10, JOB_4, A)
     shutil.rmtree(node.proc / "2")
     if command is not None:

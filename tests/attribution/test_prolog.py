@@ -63,7 +63,7 @@ def straight(node: Node) -> Node:
 
 @pytest.fixture
 def crossed(node: Node) -> Node:
-    """Case 54: /dev/nvidia0 is the last by PCI address."""
+    """Field case 54: /dev/nvidia0 is the last by PCI address."""
     add_gpu(node.root, "0000:17:00.0", A, 1)
     add_gpu(node.root, "0000:65:00.0", B, 2)
     add_gpu(node.root, "0000:ca:00.0", C, 0)

@@ -1,6 +1,6 @@
-"""Which test holds each case from the field: sections 1 and 2 of CASES, all of them over the drivers' own interfaces.
+"""docs/field-cases.md names a test for each case from the field: those tests exist, and no number is left out.
 
-A case that cannot be told at all is not left out: its test holds what is said instead.
+A case that cannot be told at all is not left out: its test holds what is said instead. One that no test holds says so.
 """
 
 from __future__ import annotations
@@ -9,81 +9,41 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CASES = ROOT.parent / "shared" / "CASES.md"
+PAGE = ROOT / "docs" / "field-cases.md"
 DCGM = "tests/sources/dcgm"
 NVML = "tests/sources/nvml"
+NO_TEST = "no test"
 
-COVERED: dict[int, tuple[str, ...]] = {
-    # 1: blank and out-of-range values
-    1: (
-        f"{DCGM}/test_cases.py::test_links_that_a_board_does_not_have_are_left_out",
-        f"{DCGM}/test_values.py::test_blank_integers",
-        f"{NVML}/test_faults.py::test_a_value_that_fails_is_absent_and_the_others_are_there",
-    ),
-    2: (
-        f"{DCGM}/test_cases.py::test_a_board_with_mig_has_no_claim_and_says_why",
-        f"{NVML}/test_reading.py::test_instances_have_a_measurement_and_memory_and_no_claim",
-    ),
-    3: (f"{DCGM}/test_cases.py::test_blanks_until_profiling_is_ready_then_values_unchanged",),
-    4: (
-        f"{DCGM}/test_cases.py::test_a_blank_is_not_scaled_and_one_gpu_does_not_cost_the_page",
-        f"{NVML}/test_faults.py::test_values_that_are_not_numbers_are_blank",
-    ),
-    7: (
-        f"{DCGM}/test_cases.py::test_a_neighbours_field_in_place_of_the_claim_is_refused_and_counted",
-        f"{NVML}/test_reading.py::test_processes_and_their_share",
-    ),
-    8: (f"{DCGM}/test_cases.py::test_an_instance_above_one_is_not_shown_as_healthy",),
-    10: (f"{DCGM}/test_cases.py::test_an_instance_is_rated_by_itself",),
-    12: (
-        f"{DCGM}/test_cases.py::test_bytes_of_links_are_not_watched_on_instances",
-        f"{DCGM}/test_mig.py::test_instances_are_measured_and_the_board_has_what_is_the_board_s",
-    ),
-    14: (
-        f"{DCGM}/test_cases.py::test_absent_stays_absent_whatever_the_release_prints",
-        f"{DCGM}/test_cases.py::test_a_zero_that_is_measured_stays_a_zero",
-    ),
-    15: (f"{DCGM}/test_cases.py::test_nothing_is_written_where_there_is_nothing",),
-    16: (
-        f"{DCGM}/test_cases.py::test_nothing_is_written_where_there_is_nothing",
-        f"{NVML}/test_faults.py::test_one_metric_that_fails_costs_that_metric",
-    ),
-    # 2: profiling stuck, absent or contested
-    18: (
-        f"{DCGM}/test_cases.py::test_stuck_at_zero_is_a_state_of_its_gpu_and_not_idle",
-        f"{DCGM}/test_profiling_faults.py::test_profiling_that_stays_dead_is_watched_anew_ever_less_often",
-    ),
-    19: (
-        f"{DCGM}/test_cases.py::test_stuck_at_zero_is_a_state_of_its_gpu_and_not_idle",
-        f"{DCGM}/test_profiling_faults.py::test_dead_profiling_is_watched_anew",
-    ),
-    20: (
-        f"{DCGM}/test_cases.py::test_blank_for_long_is_paused",
-        f"{DCGM}/test_profiling_faults.py::test_dead_profiling_is_watched_anew",
-    ),
-    21: (
-        f"{DCGM}/test_cases.py::test_stuck_at_zero_is_a_state_of_its_gpu_and_not_idle",
-        f"{DCGM}/test_profiling_faults.py::test_dead_profiling_is_watched_anew",
-    ),
-    23: (f"{DCGM}/test_cases.py::test_fields_that_scatter_are_not_joined",),
-    25: (
-        f"{DCGM}/test_false_zeros.py::test_pcie_at_zero_while_the_gpus_own_totals_move_is_refused",
-        f"{DCGM}/test_false_zeros.py::test_before_hopper_pcie_at_zero_for_minutes_of_kernels_is_marked",
-    ),
-    26: (f"{DCGM}/test_false_zeros.py::test_nvlink_at_zero_while_the_driver_counts_is_refused",),
-    27: (
-        f"{DCGM}/test_cases.py::test_a_gpu_without_profiling_keeps_the_rest",
-        f"{DCGM}/test_reading.py::test_each_gpu_is_asked_what_it_supports",
-        f"{DCGM}/test_profiling_faults.py::test_why_there_is_no_measurement",
-        f"{NVML}/test_reading.py::test_gpus_without_gpm_have_the_claim_alone",
-    ),
-    28: (f"{DCGM}/test_profiling_faults.py::test_locked_by_another_client_until_it_ends",),
-    29: (f"{DCGM}/test_cases.py::test_a_gpu_without_profiling_keeps_the_rest",),
-}
+
+class Case(NamedTuple):
+    """One row of the page."""
+
+    number: int
+    section: int
+    does: str
+    tests: tuple[str, ...]
+    held: str
+
+
+def cases() -> list[Case]:
+    """All rows, in the page's order."""
+    found: list[Case] = []
+    section = 0
+    for line in PAGE.read_text().splitlines():
+        if heading := re.match(r"## (\d+) ", line):
+            section = int(heading[1])
+        if re.match(r"\| \d+ \|", line):
+            number, _, _, does, held = (cell.strip() for cell in line.strip("|").split(" | "))
+            found.append(Case(int(number), section, does, tuple(re.findall(r"`(tests/[^`]+)`", held)), held))
+    return found
+
+
+CASES = cases()
 
 
 @cache
@@ -94,23 +54,36 @@ def functions_of(path: str) -> frozenset[str]:
     return frozenset(f.name for f in functions if not any("mark.skip" in ast.unparse(d) for d in f.decorator_list))
 
 
-@pytest.mark.parametrize("case", COVERED)
-def test_the_tests_of_a_case_are_there(case: int) -> None:
-    for name in COVERED[case]:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.number))
+def test_the_tests_of_a_case_are_there(case: Case) -> None:
+    assert bool(case.tests) != (case.held == NO_TEST)
+    for name in case.tests:
         path, _, function = name.partition("::")
-        assert function in functions_of(path), f"case {case}: there is no {name}"
+        assert function in functions_of(path), f"case {case.number}: there is no {name}"
 
 
-def test_they_run_on_the_drivers_interfaces() -> None:
-    """Their folders' sources meet the players of tests/abi, nothing simpler."""
+def test_no_number_is_left_out() -> None:
+    numbers = [case.number for case in CASES]
+    (unused,) = re.findall(r"^Numbers not in use: ([\d, ]+)\.$", PAGE.read_text(), re.MULTILINE)
+    gaps = [int(number) for number in unused.split(", ")]
+    assert numbers == sorted(numbers)
+    assert sorted([*numbers, *gaps]) == list(range(1, max(numbers) + 1))
+
+
+def test_those_of_the_sources_run_on_the_drivers_interfaces() -> None:
+    """Sections 1 and 2: their folders' sources meet the players of tests/abi, nothing simpler."""
     for folder in (DCGM, NVML):
         assert "tests.abi" in (ROOT / folder / "driving.py").read_text()
-    assert {name.rsplit("/", 1)[0] for tests in COVERED.values() for name in tests} == {DCGM, NVML}
+    of_sources = [case for case in CASES if case.section in (1, 2)]
+    assert {name.rsplit("/", 1)[0] for case in of_sources for name in case.tests} == {DCGM, NVML}
+    assert all(case.tests for case in of_sources)
 
 
-def test_no_case_is_left_out() -> None:
-    if not CASES.exists():
-        pytest.skip("the list of cases is not here")
-    text = CASES.read_text()
-    sections = text[text.index("\n## 1 ") : text.index("\n## 3 ")]
-    assert {int(number) for number in re.findall(r"^\| (\d+) \|", sections, re.MULTILINE)} == set(COVERED)
+def test_a_citation_names_a_case_that_there_is() -> None:
+    """ "field case N" in code, tests and docs."""
+    known = {case.number for case in CASES}
+    for folder in ("exporter", "tests", "docs"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".py", ".md") and path != PAGE:
+                for cited in re.findall(r"[Ff]ield cases? ([\d, tond]+)", path.read_text()):
+                    assert set(map(int, re.findall(r"\d+", cited))) <= known, f"{path}: {cited}"

@@ -43,7 +43,7 @@ def test_full_form_is_the_design_formula(busy: float, sm: float, pipes: dict[str
 
 
 def test_t4_under_load_without_sm() -> None:
-    """CASES 34: utilization 91 %, engine 0.156, tensor 0.0058, DRAM 0.0928."""
+    """Field case 34: utilization 91 %, engine 0.156, tensor 0.0058, DRAM 0.0928."""
     fields = frozenset({"busy", "graphics_engine", "tensor", "dram"})
     made = honest(inputs(fields), {"busy": 0.91, "tensor": 0.005822, "dram": 0.092781})
     assert made is not None

@@ -68,8 +68,8 @@ def test_a_healthy_minute(pipeline: Pipeline, clock: VirtualClock) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "reason"),
     [
-        ("busy", 19.80, "out_of_range"),  # CASES 7: the SM clock of the neighbouring field, in percent
-        ("sm", 1.294, "out_of_range"),  # CASES 8
+        ("busy", 19.80, "out_of_range"),  # field case 7: the SM clock of the neighbouring field, in percent
+        ("sm", 1.294, "out_of_range"),  # field case 8
         ("dram", 140737488355328.0, "out_of_range"),  # a blank that came through unmarked
         ("busy", INT64_BLANK + 2.0, "out_of_range"),
         ("sm", -0.01, "out_of_range"),
@@ -138,7 +138,7 @@ def test_a_gpu_that_falls_off_the_bus(pipeline: Pipeline, clock: VirtualClock) -
 
 
 def test_mig_board_has_no_claim(pipeline: Pipeline, clock: VirtualClock) -> None:
-    """CASES 2, 35: whatever the driver returns for it, absent and never 0."""
+    """Field cases 2, 35: whatever the driver returns for it, absent and never 0."""
     clock.advance(1.0)
     pipeline.absorb(batch(0.0, 1.0, {"busy": 0.0, "power": 400.0}, device(mig_enabled=True)))
     view = pipeline.publish().entities[0]
@@ -163,7 +163,7 @@ def test_a_field_that_is_blank_for_a_moment_does_not_change_the_formula(
 
 
 def test_scattered_fields_are_never_joined(pipeline: Pipeline, clock: VirtualClock) -> None:
-    """CASES 23: another field is blank in each sample."""
+    """Field case 23: another field is blank in each sample."""
     fields = ["sm", "tensor", "dram", "fp32"]
     windows = [{**LOAD, fields[k % 4]: Absence.BLANK} for k in range(40)]
     view = run(pipeline, clock, windows)
@@ -173,7 +173,7 @@ def test_scattered_fields_are_never_joined(pipeline: Pipeline, clock: VirtualClo
 
 
 def test_stuck_at_zero_is_absent_not_a_divergence(pipeline: Pipeline, clock: VirtualClock) -> None:
-    """CASES 18, 19: utilization 100 %, every profiling field exactly 0 after Xid 31."""
+    """Field cases 18, 19: utilization 100 %, every profiling field exactly 0 after Xid 31."""
     zero = {**LOAD, **{field: 0.0 for field in PROFILING if field in LOAD}, "busy": 1.0}
     healthy = run(pipeline, clock, [LOAD] * 3)
     stuck = run(pipeline, clock, [zero] * 20)

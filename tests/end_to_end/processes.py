@@ -22,16 +22,6 @@ from socket import socket
 
 import pytest
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
-
-
-def data(name: str) -> Path:
-    """A real capture; skips where the folder is missing."""
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"the captures are not here: {name}")
-    return path
-
 
 def free_port() -> int:
     """A TCP port that nobody listens on now."""

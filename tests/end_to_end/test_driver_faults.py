@@ -45,7 +45,7 @@ def test_a_gpu_whose_driver_call_hangs(tmp_path: Path) -> None:
     scenario = replace(
         node,
         gpus=tuple(running(gpu, GEMM) for gpu in node.gpus),
-        faults=(hanging("nvmlDeviceGetPowerUsage", gpu="gpu1", start=5.0, end=15.0),),
+        faults=(hanging("nvmlDeviceGetFieldValues", gpu="gpu1", start=5.0, end=15.0),),
         wall_offset=None,
     )
     playing = play_nvml(scenario, nvml_library(), tmp_path / "nvml", real_time=True)

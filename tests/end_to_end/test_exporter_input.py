@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.processes import daemon, data, prometheus, serving, wait_for
+from tests.data import capture
+from tests.end_to_end.processes import daemon, prometheus, serving, wait_for
 
 WINDOW = 10
 
 
 def test_a_loaded_t4_from_its_exporter_to_promql(tmp_path: Path) -> None:
-    body = data("dcgm_exporter/t4_under_load.prom").read_text()
+    body = capture("dcgm_exporter/t4_under_load.prom").read_text()
     with (
         serving(body) as url,
         daemon(tmp_path, "--source=dcgm-exporter", f"--source.url={url}") as running,

@@ -146,7 +146,7 @@ def test_a_driver(tmp_path: Path) -> None:
     faults = (
         failing("nvmlGpmMetricsGet", Code.UNKNOWN, gpu="gpu3", start=BEGIN, end=END),
         failing("*", Code.GPU_IS_LOST, gpu="gpu4", start=BEGIN, end=END),
-        hanging("nvmlDeviceGetPowerUsage", gpu="gpu5", start=BEGIN, end=END),
+        hanging("nvmlDeviceGetFieldValues", gpu="gpu5", start=BEGIN, end=END),
         failing("nvmlGpmSampleGet", Code.NO_PERMISSION, gpu="gpu6", start=BEGIN, end=END),
         failing("nvmlDeviceGetCount*", Code.UNKNOWN, start=30.0, end=36.0),
     )

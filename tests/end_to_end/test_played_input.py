@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.processes import daemon, data, wait_for
+from tests.data import capture
+from tests.end_to_end.processes import daemon, wait_for
 
 ONCE = ("--source.once", "--source.speed=max")
 
 
 def test_a_trace_played_once_prints_a_summary_and_serves(tmp_path: Path) -> None:
-    path = data("traces/saxpy_a100_nsys2022.sqlite")
+    path = capture("traces/saxpy_a100_nsys2022.sqlite")
     with daemon(tmp_path, "--source=replay", f"--source.path={path}", *ONCE) as running:
         running.ready()
         wait_for(lambda: "hollow" in running.out, "the summary")

@@ -28,17 +28,10 @@ from exporter.sources.scrape.source import ExporterSource
 from exporter.sources.simulated.source import simulated_source
 from exporter.state.stage import StateStage
 from exporter.state.thresholds import Thresholds
+from tests.data import capture
 
 HERE = Path(__file__).parent
-DATA = HERE.parents[2] / "shared" / "data"
 SECONDS = 60
-
-
-def capture(name: str) -> Path:
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"the captures are not here: {name}")
-    return path
 
 
 def t4() -> Source:

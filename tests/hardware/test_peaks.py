@@ -15,8 +15,7 @@ from exporter import strict_yaml
 from exporter.hardware.peaks import PeakTable, load
 
 REPOSITORY = Path(__file__).parents[2]
-DATA = REPOSITORY.parent / "shared" / "data"
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data at {DATA}")
+COLLECTED = REPOSITORY / "dev" / "peaks.csv"
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +150,6 @@ def test_uncertain_values_are_left_out(table: PeakTable) -> None:
     assert h20.reference_clock_hertz is None  # follows from a rate per SM that is uncertain
 
 
-@needs_data
 def test_the_shipped_table_is_what_the_collected_one_gives() -> None:
     spec = importlib.util.spec_from_file_location("dev_peaks", REPOSITORY / "dev" / "peaks.py")
     assert spec is not None
@@ -160,13 +158,12 @@ def test_the_shipped_table_is_what_the_collected_one_gives() -> None:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     render: Callable[[Iterable[Mapping[str, str]]], str] = module.render
-    with (DATA / "gpu_peaks.csv").open(newline="") as collected:
+    with COLLECTED.open(newline="") as collected:
         assert (REPOSITORY / "exporter" / "peaks.yaml").read_text() == render(DictReader(collected))
 
 
-@needs_data
 def test_every_collected_model_is_found_by_its_own_name(table: PeakTable) -> None:
-    with (DATA / "gpu_peaks.csv").open(newline="") as collected:
+    with COLLECTED.open(newline="") as collected:
         for row in DictReader(collected):
             found = table.find(row["nvml_name_hint"])
             assert found is not None

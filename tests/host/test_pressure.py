@@ -8,11 +8,11 @@ import pytest
 
 from exporter.host import pressure
 from exporter.host.reading import Stall
+from tests.data import HERE
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "hosts" / "pressure"
+DATA = HERE / "hosts" / "pressure"
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data at {DATA}")
 def test_a_real_node() -> None:
     found, problems = pressure.read(DATA)
     assert problems == []
@@ -27,7 +27,6 @@ def test_a_real_node() -> None:
     assert found["memory"].full.seconds == 0.0  # measured, and 0
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data at {DATA}")
 def test_cpu_full_is_not_defined_for_a_node_and_hence_absent() -> None:
     assert "full" in (DATA / "cpu").read_text()
     assert pressure.read(DATA)[0]["cpu"].full is None

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import tarfile
+import json
 from pathlib import Path
 
-import pytest
-
 from exporter.host import rdma
+from tests.data import HERE
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "hosts" / "infiniband" / "h100_node_two_hcas.tar.gz"
 
-
-@pytest.mark.skipif(not DATA.is_file(), reason=f"no real data at {DATA}")
 def test_two_adapters_of_a_real_node(tmp_path: Path) -> None:
-    with tarfile.open(DATA) as archive:
-        archive.extractall(tmp_path)
+    for name, text in json.loads((HERE / "hosts" / "infiniband.json").read_text()).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
     first, second = rdma.read(tmp_path)
     assert (first.device, first.port, first.state, first.link_layer) == ("mlx5_0", "1", "active", "InfiniBand")
     assert first.bytes_per_second == 50e9

@@ -33,7 +33,7 @@ def named(found: dict[str, float], name: str) -> dict[str, float]:
 
 
 def test_all_holders_of_a_shared_device_are_there_at_once_and_stay() -> None:
-    """Case 44: nothing flips from scrape to scrape."""
+    """Field case 44: nothing flips from scrape to scrape."""
     node = Whose(Told(SHARED))
     first = named(shown(node), "honest_gpu_allocation_info")
     who = [f'{OF},namespace="ml",pod="{name}",container="main",sharing="time_sliced"' for name in "ab"]
@@ -60,7 +60,7 @@ def test_labels_of_pods_are_on_the_join_series_alone() -> None:
 
 
 def test_no_label_is_empty() -> None:
-    """Case 57: pod="" on everything is how a missing kubelet once looked."""
+    """Field case 57: pod="" on everything is how a missing kubelet once looked."""
     node = Whose(Told([Holding(WHOLE, Workload(job_id="7"), Sharing.EXCLUSIVE)]))
     found = shown(node)
     assert not [line for line in found if '=""' in line]
@@ -81,7 +81,7 @@ def test_allocatable_is_not_allocated() -> None:
 
 
 def test_holders_and_what_is_nobodys_are_the_device() -> None:
-    """Case 43: the sum over pods is never more than the board."""
+    """Field case 43: the sum over pods is never more than the board."""
     uses = (ProcessUse(WHOLE, 10, 4e9, 0.4), ProcessUse(WHOLE, 20, 2e9, 0.1), ProcessUse(SLICE, 10, 1e9))
     node = Whose(Told([*SHARED, Holding(SLICE, A, Sharing.MIG)]))
     snapshot = [node.window(uses) for _ in range(20)][-1]

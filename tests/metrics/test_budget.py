@@ -1,4 +1,4 @@
-"""Series a GPU: somebody pays for each of 10,000 GPUs (DESIGN 7)."""
+"""Series a GPU: somebody pays for each of 10,000 GPUs (docs/architecture.md, Budgets)."""
 
 from __future__ import annotations
 

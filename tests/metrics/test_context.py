@@ -11,7 +11,7 @@ from tests.metrics.whose import SLICE, series
 
 
 def test_memory_of_an_instance_is_nvmls_where_dcgm_has_none() -> None:
-    """Case 50: an instance with a measurement and without its memory."""
+    """Field case 50: an instance with a measurement and without its memory."""
     clock = VirtualClock()
     pipeline = Pipeline(clock, 1.0)
     measured, memory = {"graphics_engine": 0.5, "sm": 0.25}, {"memory_used": 3e9, "memory_total": 20e9}

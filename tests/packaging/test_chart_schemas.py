@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
+import json
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.packaging.helm import REPOSITORY, Helm, Manifest
+from tests.data import HERE
+from tests.packaging.helm import Helm, Manifest
 from tests.packaging.value_sets import VALUE_SETS
 
-CRDS = REPOSITORY.parent / "shared" / "data" / "crds"
 VERSIONS = ("1.25", "1.31", "1.34")
 NAMES = sorted(VALUE_SETS)
 FOREIGN = ("monitoring.coreos.com/", "cert-manager.io/")
@@ -51,14 +50,8 @@ def closed(schema: Any) -> Any:
 
 def crd_schemas() -> dict[str, Any]:
     """Kind -> schema of its spec, from the operator's own definitions."""
-    if not CRDS.exists():
-        pytest.skip(f"the operator's definitions are not here: {CRDS.name}")
-    found: dict[str, Any] = {}
-    for path in sorted(CRDS.glob("*.yaml")):
-        spec = yaml.safe_load(path.read_text())["spec"]
-        (version,) = [v for v in spec["versions"] if v["name"] == "v1"]
-        found[spec["names"]["kind"]] = closed(version["schema"]["openAPIV3Schema"]["properties"]["spec"])
-    return found
+    found: dict[str, Any] = json.loads((HERE / "operator.json").read_text())
+    return {kind: closed(schema) for kind, schema in found.items()}
 
 
 def operator_objects(helm: Helm) -> list[Manifest]:
@@ -89,7 +82,3 @@ def test_the_operators_check_would_notice(helm: Helm) -> None:
     monitor["spec"]["podMetricsEndpoints"][0]["honourLabels"] = True
     with pytest.raises(checker.ValidationError):
         checker.validate(monitor["spec"], crd_schemas()["PodMonitor"])
-
-
-def test_the_folder_is_beside_the_repository() -> None:
-    assert Path("shared/data/crds") == CRDS.relative_to(REPOSITORY.parent)

@@ -13,7 +13,7 @@ from exporter.state.rules import Evidence, State, judge
 from exporter.state.thresholds import Thresholds, reasons
 
 T = Thresholds()
-# rows of public reports (shared/data/pairs/util_vs_prof.csv and CASES), with what they do not say left out
+# rows of public reports (docs/field-cases.md among them), with what they do not say left out
 FIELD = {
     "T4 under load, 91 % claimed, engine 0.156 (no SM active)": (
         Evidence(busy=0.91, engine=0.156, tensor=0.0058, dram=0.0928),
@@ -45,7 +45,7 @@ FIELD = {
         Evidence(engine=0.993, sm=0.987, tensor=0.94, dram=0.1, pcie_at_most=0.1, nvlink=0.0),
         State.TENSOR_BOUND,
     ),
-    "NCCL hang: 100 % at 70 W (CASES 31)": (
+    "NCCL hang: 100 % at 70 W (field case 31)": (
         Evidence(busy=1.0, engine=1.0, sm=0.03, tensor=0.0, dram=0.0, power_at_most=0.1, pcie=0.01, nvlink=0.0),
         State.STALLED,
     ),

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from exporter.sources.replay.opening import open_replay
 from exporter.state.rules import State
+from tests.data import capture
 from tests.state.test_workloads import played
-
-TRACES = Path(__file__).parents[3] / "shared" / "data" / "traces"
 
 
 def found(name: str) -> list[State]:
-    path = TRACES / name
-    if not path.exists():
-        pytest.skip(f"the captures are not here: {name}")
-    snapshot = played(open_replay(path, loop=True), 120)
+    snapshot = played(open_replay(capture(f"traces/{name}"), loop=True), 120)
     return [view.state.verdict.state for view in snapshot.entities if view.state]
 
 

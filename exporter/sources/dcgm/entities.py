@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from exporter.model import Device, Entity, Problem
 from exporter.sources.dcgm.errors import CallFailed
@@ -91,6 +91,27 @@ class Layout:
     """How many GPUs the hostengine lists, those that fail included."""
 
 
+class Listing(NamedTuple):
+    """What the hostengine lists, by its numbers."""
+
+    gpus: tuple[int, ...]
+    instances: tuple[tuple[int, int, int], ...]
+    """GPU, entity id, NVML's id."""
+
+
+def listing(session: Session) -> Listing:
+    """Two requests, however many GPUs there are. Raises CallFailed when the hostengine itself fails."""
+    gpus = tuple(int(number) for number in session.call("dcgmGetAllDevices"))
+    try:
+        entries = _entries(session)
+    except CallFailed as failure:
+        if failure.connection_lost:
+            raise
+        entries = []
+    found = ((e.parent.entityId, e.entity.entityId, e.info.nvmlInstanceId) for e in entries)
+    return Listing(gpus, tuple((int(gpu), int(number), int(id_)) for gpu, number, id_ in found))
+
+
 def discover(session: Session, known: Mapping[int, str]) -> Layout:
     """Everything that there is now. ``known``: UUIDs by DCGM's id, so that a GPU that is lost can be named.
 
@@ -145,14 +166,13 @@ def _board(session: Session, number: int, instances: tuple[Instance, ...]) -> Bo
 def _instances(session: Session, problems: list[Problem]) -> dict[int, tuple[Instance, ...]]:
     """By DCGM's id of the GPU. A hostengine without MIG support has none."""
     try:
-        hierarchy = session.call("dcgmGetGpuInstanceHierarchy")
+        entries = _entries(session)
     except CallFailed as failure:
         if failure.connection_lost:
             raise
         if failure.remedy:
             problems.append(Problem("MIG instances cannot be listed", failure.reason, failure.remedy))
         return {}
-    entries = [item for item in hierarchy.entityList[: hierarchy.count] if item.entity.entityGroupId == GPU_INSTANCE]
     numbers = [int(item.entity.entityId) for item in entries]
     names = _live(session, GPU_INSTANCE, numbers, (_NAME, _UUID)) if numbers else {}
     found: dict[int, list[Instance]] = {}
@@ -166,6 +186,12 @@ def _instances(session: Session, problems: list[Problem]) -> dict[int, tuple[Ins
         )
         found.setdefault(int(item.parent.entityId), []).append(instance)
     return {gpu: tuple(instances) for gpu, instances in found.items()}
+
+
+def _entries(session: Session) -> list[Any]:
+    """The GPU instances in the hierarchy. Raises CallFailed."""
+    hierarchy = session.call("dcgmGetGpuInstanceHierarchy")
+    return [item for item in hierarchy.entityList[: hierarchy.count] if item.entity.entityGroupId == GPU_INSTANCE]
 
 
 def _live(session: Session, kind: int, numbers: list[int], fields: tuple[int, ...]) -> dict[tuple[int, int], str]:

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from exporter.fields import CLAIM, LINKS, TENSOR_PIPES, Kind
 from exporter.model import Absence, Device, Entity, Problem, Reading
 from exporter.sources.dcgm.entities import Board
 from exporter.sources.dcgm.errors import CallFailed, Code
+from exporter.sources.dcgm.groups import EntityGroup, Groups
+from exporter.sources.dcgm.latest import Latest
 from exporter.sources.dcgm.measurement import ENGINES, Measurement
 from exporter.sources.dcgm.native import NativeBytes
+from exporter.sources.dcgm.neighbours import Neighbours
 from exporter.sources.dcgm.session import GPU, GPU_INSTANCE
 from exporter.sources.dcgm.timeline import TimeLine
 from exporter.sources.dcgm.tracks import Tracks
 from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, NVLINK_THROUGHPUT, SPECS, Row, blank_of
-from exporter.sources.dcgm.watches import WATCHED_FASTER, Groups, Watch, watch_most
+from exporter.sources.dcgm.watches import Terms, Watch, watch_most
 from exporter.sources.dcgm.witness import NvlinkWitness
 
-CONTEXT_INTERVAL = 1.0  # seconds: power, clocks and memory are not read faster than that
+CONTEXT_PACE = 1.0  # seconds: power, clocks and memory are not read faster than that, ...
+SLOW_PACE = 5.0  # ... and what hardly changes not faster than that
 SILENT = 5.0  # intervals without any profiling sample that look like a dead watch
 
 _ENGINE_IDS = tuple(IDS[name] for name in (*ENGINES, *TENSOR_PIPES) if name in IDS)
 _LINK_IDS = (*(IDS[name] for name in LINKS), *NATIVE_BYTES)
 _CLAIM_IDS = tuple(IDS[name] for name in CLAIM)
-_CONTEXT_IDS = tuple(id_ for id_ in SPECS if id_ not in (*_CLAIM_IDS, *_ENGINE_IDS, *_LINK_IDS))
+_CONTEXT_IDS = tuple(
+    IDS[name] for name in ("power", "energy", "sm_clock", "memory_clock", "clock_event", "memory_used", "memory_free")
+)
+_EVENT_IDS = tuple(id_ for id_, spec in SPECS.items() if spec.kind is Kind.EVENT)
+_SLOW_IDS = tuple(
+    id_ for id_ in SPECS if id_ not in (*_CLAIM_IDS, *_ENGINE_IDS, *_LINK_IDS, *_CONTEXT_IDS, *_EVENT_IDS)
+)
 _WATCHED_CONTEXT_IDS = (*_CONTEXT_IDS, NVLINK_THROUGHPUT)
 _MEMORY_IDS = tuple(IDS[name] for name in ("memory_total", "memory_free", "memory_used", "memory_reserved"))
 
@@ -37,7 +46,6 @@ class _Plain:
     entities: tuple[Entity, ...]
     watch: Watch | None
     refused: Mapping[int, CallFailed]
-    read_at: float = float("-inf")
 
 
 @dataclass
@@ -64,11 +72,19 @@ class GpuReading:
 class Gpu:
     """Watched from when it is made until ``close``. Raises CallFailed when the GPU, or the hostengine, refuses."""
 
-    def __init__(self, groups: Groups, board: Board, interval: float, now: float) -> None:
+    def __init__(
+        self,
+        groups: Groups,
+        latest: Latest,
+        neighbours: Neighbours,
+        board: Board,
+        interval: float,
+        now: float,
+    ) -> None:
         self.board = board
-        self._groups = groups
-        self._interval = interval * WATCHED_FASTER
-        self._entity_groups: list[Any] = []
+        self._groups, self._latest, self._neighbours = groups, latest, neighbours
+        self._interval = interval
+        self._entity_groups: list[EntityGroup] = []
         self._plain: list[_Plain] = []
         self._measured: list[_Measured] = []
         self._native = NativeBytes(board.entity)
@@ -100,6 +116,13 @@ class Gpu:
             devices[0] = replace(devices[0], fields=devices[0].fields | {links.field})
         return GpuReading(devices, readings, problems, _all_blank(rows))
 
+    @property
+    def crowded(self) -> float | None:
+        """Seconds between samples, where another client wants some of them faster than we do."""
+        watches = (*(each.watch for each in self._plain), *(each.measurement.watch for each in self._measured))
+        found = [watch.crowded for watch in watches if watch is not None and watch.crowded is not None]
+        return min(found, default=None)
+
     def close(self) -> None:
         """Ends its watches, not the connection. Raises CallFailed for a lost connection."""
         for plain in self._plain:
@@ -114,10 +137,13 @@ class Gpu:
         board = (self.board.entity,)
         group = self._group(GPU, [self.board.number])
         since = self._groups.session.hostengine_now(self.board.number)
-        context = max(CONTEXT_INTERVAL, self._interval)
+        self._neighbours.before(self._groups, group, since)
+        context = Terms.of_instants(max(CONTEXT_PACE, self._interval))
         if not self.board.cut:
-            self._add_plain(board, group, _CLAIM_IDS, self._interval, since)
+            self._add_plain(board, group, _CLAIM_IDS, Terms.of_means(self._interval), since)
         self._add_plain(board, group, _WATCHED_CONTEXT_IDS, context, since)
+        self._add_plain(board, group, _SLOW_IDS, Terms.of_instants(max(SLOW_PACE, self._interval)), since)
+        self._add_plain(board, group, _EVENT_IDS, Terms.of_events(context.pace), since)
         if self.board.cut:
             self._add_measured(board, "PCIe and NVLink traffic", group, _LINK_IDS, now)
         else:
@@ -127,20 +153,21 @@ class Gpu:
             self._add_plain(instances, group, _MEMORY_IDS, context, since)
             self._add_measured(instances, "profiling of the MIG instances", group, _ENGINE_IDS, now)
 
-    def _group(self, kind: int, numbers: Iterable[int]) -> Any:
+    def _group(self, kind: int, numbers: Iterable[int]) -> EntityGroup:
         group = self._groups.of_entities(kind, numbers)
         self._entity_groups.append(group)
         return group
 
     def _add_plain(
-        self, entities: tuple[Entity, ...], group: Any, ids: Sequence[int], interval: float, since: int
+        self, entities: tuple[Entity, ...], group: EntityGroup, ids: Sequence[int], terms: Terms, since: int
     ) -> None:
-        self._plain.append(_Plain(entities, *watch_most(self._groups, group, ids, interval, since)))
+        self._plain.append(_Plain(entities, *watch_most(self._groups, group, ids, terms, since, self._latest)))
 
     def _add_measured(
-        self, entities: tuple[Entity, ...], what: str, group: Any, ids: Sequence[int], now: float
+        self, entities: tuple[Entity, ...], what: str, group: EntityGroup, ids: Sequence[int], now: float
     ) -> None:
-        self._measured.append(_Measured(entities, Measurement(self.board, what, self._groups, group, ids), now))
+        measurement = Measurement(self.board, what, self._groups, group, ids, self._latest)
+        self._measured.append(_Measured(entities, measurement, now))
 
     def _arm(self, now: float) -> None:
         """Profiling watches that are missing or dead are made."""
@@ -149,7 +176,7 @@ class Gpu:
             if not measurement.due(now):
                 continue
             since = self._groups.session.hostengine_now(self.board.number)
-            measurement.ensure(self._interval, since, now)
+            measurement.ensure(Terms.of_means(self._interval), since, now)
             measured.begun = now
             self._tracks.cut(measurement.wanted)
             self._native.cut()
@@ -157,18 +184,16 @@ class Gpu:
     def _read_plain(self, plain: _Plain, line: TimeLine, rows: list[Row]) -> list[Reading]:
         readings: list[Reading] = []
         watch = plain.watch
-        if watch is not None and line.now - plain.read_at >= watch.interval * WATCHED_FASTER:
-            fresh, at = watch.read()
-            line.measure(at)
-            plain.read_at = line.now
+        if watch is not None:
+            fresh = watch.read(line)
             _still_watched(fresh)
             rows += fresh
             self._nvlink.hear(fresh)
-            readings += self._tracks.feed(fresh, watch.interval, line.place)
+            readings += self._tracks.feed(fresh, watch.terms.interval, line.place)
         now, delivered = line.now, _delivered(readings)
         for entity in plain.entities:
             if watch is not None:
-                readings += self._tracks.settle(entity, watch.ids, watch.interval, now, delivered)
+                readings += self._tracks.settle(entity, watch.ids, watch.terms.interval, now, delivered)
             refused = ((SPECS[id_].field, why) for id_, why in plain.refused.items() if id_ in SPECS)
             readings += [_absent(entity, name, now, why.absence) for name, why in refused]
         return readings
@@ -183,19 +208,18 @@ class Gpu:
         measurement, readings = measured.measurement, list[Reading]()
         watch = measurement.watch
         if watch is not None:
-            fresh, at = watch.read()
-            line.measure(at)
+            fresh = watch.read(line)
             _still_watched(fresh)
-            readings = self._tracks.feed(fresh, watch.interval, line.place)
-            readings = self._native.prefer(fresh, watch.interval, line.place, readings)
+            readings = self._tracks.feed(fresh, watch.terms.interval, line.place)
+            readings = self._native.prefer(fresh, watch.terms.interval, line.place, readings)
             readings = self._nvlink.judge(readings)
             last = max(self._tracks.last(entity, watch.ids) or measured.begun for entity in measured.entities)
-            silent = line.now - max(last, measured.begun) > SILENT * watch.interval
+            silent = line.now - max(last, measured.begun) > SILENT * watch.terms.interval
             measurement.observe(fresh, busy, line.now, silent=silent)
         now, delivered = line.now, _delivered(readings)
         for entity in measured.entities:
             if watch is not None:
-                readings += self._tracks.settle(entity, watch.ids, watch.interval, now, delivered)
+                readings += self._tracks.settle(entity, watch.ids, watch.terms.interval, now, delivered)
             absences = ((SPECS[id_].field, why) for id_, why in measurement.absences.items() if id_ in SPECS)
             readings += [_absent(entity, name, now, why) for name, why in absences]
         if not (measurement.blank and paused()):
@@ -230,10 +254,10 @@ def _as_paused(readings: list[Reading]) -> list[Reading]:
 def _still_watched(rows: Iterable[Row]) -> None:
     """Somebody else can end our watches: an operator, or the hostengine when instances come and go."""
     if any(row.status == Code.NOT_WATCHED for row in rows):
-        raise CallFailed("dcgmGetValuesSince_v2", Code.NOT_WATCHED, "the fields are no longer watched")
+        raise CallFailed("dcgmGetLatestValues_v2", Code.NOT_WATCHED, "the fields are no longer watched")
 
 
 def _all_blank(rows: Iterable[Row]) -> bool:
     """Of the context, which never is for a GPU that answers."""
-    context = [row for row in rows if row.field in _CONTEXT_IDS and SPECS[row.field].kind is not Kind.EVENT]
+    context = [row for row in rows if row.field in _CONTEXT_IDS]
     return bool(context) and all(row.status != 0 or blank_of(row.field, row.value) is not None for row in context)

@@ -1,22 +1,24 @@
 """The profiling fields of one GPU: watched as far as it lets us, watched anew when they go dead.
 
 What goes wrong in the field: refused whole because of one field; refused because another client holds the hardware;
-stuck at zero or blank for ever after an Xid, until somebody watches anew (CASES 18 to 21).
+stuck at zero or blank for ever after an Xid, until somebody watches anew (field cases 18 to 21).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from exporter.model import Absence, Problem
 from exporter.sources.dcgm.backoff import Backoff
 from exporter.sources.dcgm.entities import Board
 from exporter.sources.dcgm.errors import COMBINATION_REFUSED, CallFailed, Code
+from exporter.sources.dcgm.groups import EntityGroup, Groups
+from exporter.sources.dcgm.latest import Latest
 from exporter.sources.dcgm.offers import Offer, offered, offers_of, one_pass
 from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, Row, blank_of
-from exporter.sources.dcgm.watches import Groups, Watch, watch_most
+from exporter.sources.dcgm.watches import Terms, Watch, watch_most
 
 log = logging.getLogger(__name__)
 DEAD_SAMPLES = 5  # reads in a row with nothing but blanks or zeros after which the watch is made again, ...
@@ -34,6 +36,8 @@ class _Pulse(NamedTuple):
     values: list[float]
     convicts: bool
     """Fields are among them that cannot be 0 while a kernel runs."""
+    sampled: bool
+    """There is a sample."""
     blank: bool
     """Each field that has samples has none at the end."""
 
@@ -41,7 +45,9 @@ class _Pulse(NamedTuple):
 class Measurement:
     """The watch of ``wanted`` (most wanted first) on one group of entities of one GPU."""
 
-    def __init__(self, board: Board, what: str, groups: Groups, group: Any, wanted: Sequence[int]) -> None:
+    def __init__(
+        self, board: Board, what: str, groups: Groups, group: EntityGroup, wanted: Sequence[int], latest: Latest
+    ) -> None:
         self.wanted = tuple(wanted)
         self.watch: Watch | None = None
         self.absences: dict[int, Absence] = {}
@@ -50,7 +56,7 @@ class Measurement:
         self.blank = False
         """At the end of the last read every engine field was blank: the hostengine may say why."""
         self._board, self._what = board, what
-        self._groups, self._group = groups, group
+        self._groups, self._group, self._latest = groups, group, latest
         self._known: tuple[int, ...] = ()
         self._retry = Backoff(10.0, 120.0)
         self._rearm = Backoff(30.0, 600.0)
@@ -72,7 +78,7 @@ class Measurement:
         dead = self._dead >= DEAD_SAMPLES and now - self._alive >= DEAD_SECONDS
         return dead and self._rearm.due(now)
 
-    def ensure(self, interval: float, since: int, now: float) -> None:
+    def ensure(self, terms: Terms, since: int, now: float) -> None:
         """Makes the watch, anew where there is one. A refusal is remembered, and tried again later.
 
         ``since``: the time at the hostengine. Raises CallFailed for a lost connection.
@@ -82,7 +88,7 @@ class Measurement:
             self._rearm.failed(now)
             self.drop()
         try:
-            self._arm(offers_of(self._groups.session, self._board.number), interval, since)
+            self._arm(offers_of(self._groups.session, self._board.number), terms, since)
             self._retry.worked()
         except CallFailed as failure:
             if failure.connection_lost:
@@ -97,6 +103,8 @@ class Measurement:
         """Counts reads that look dead. ``busy``: the claim over the same time, if there is one; ``silent``: no sample
         came for longer than it should take."""
         pulse = _pulse(rows)
+        if not pulse.sampled and not silent:
+            return  # no new sample
         self.blank = pulse.blank
         if any(pulse.values):
             self._dead, self._alive = 0, now
@@ -116,18 +124,18 @@ class Measurement:
             self.watch.stop()
         self.watch = None
 
-    def _arm(self, offers: Sequence[Offer], interval: float, since: int) -> None:
+    def _arm(self, offers: Sequence[Offer], terms: Terms, since: int) -> None:
         self._known = offered(offers, self.wanted)
         if not self._known:
             raise CallFailed("dcgmProfGetSupportedMetricGroups", Code.PROFILING_NOT_SUPPORTED, "")
         together = self._known
         try:
-            watch, refused = watch_most(self._groups, self._group, together, interval, since)
+            watch, refused = watch_most(self._groups, self._group, together, terms, since, self._latest)
         except CallFailed as failure:
             together = one_pass(offers, self._known)
             if failure.code not in COMBINATION_REFUSED or together == self._known:
                 raise
-            watch, refused = watch_most(self._groups, self._group, together, interval, since)
+            watch, refused = watch_most(self._groups, self._group, together, terms, since, self._latest)
         if watch is None:
             raise next(iter(refused.values()))
         self.watch = watch
@@ -150,5 +158,6 @@ def _pulse(rows: Iterable[Row]) -> _Pulse:
     return _Pulse(
         [float(row.value or 0.0) for row in valid],
         any(row.field in _CONVICTS for row in valid),
+        bool(last),
         bool(last) and all(blank_of(row.field, row.value) is not None for row in last.values()),
     )

@@ -7,18 +7,22 @@ from dataclasses import dataclass, field
 
 from exporter.model import Device, Fabric, Problem, Reading
 from exporter.sources.dcgm.backoff import Backoff
-from exporter.sources.dcgm.entities import Board, Layout, discover
+from exporter.sources.dcgm.entities import Board, Layout, Listing, discover, listing
 from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.gpu import Gpu
+from exporter.sources.dcgm.groups import Groups
+from exporter.sources.dcgm.latest import Latest
+from exporter.sources.dcgm.neighbours import Neighbours
 from exporter.sources.dcgm.session import Session
 from exporter.sources.dcgm.surroundings import Surroundings
 from exporter.sources.dcgm.sxids import Sxids
 from exporter.sources.dcgm.timeline import TimeLine
-from exporter.sources.dcgm.watches import Groups
+from exporter.sources.dcgm.watches import Terms
 
 log = logging.getLogger(__name__)
-LOOK_INTERVAL = 10.0  # seconds between looks for new, lost and newly cut GPUs ...
-LOOK_AGAIN = 1.0  # ... and when a GPU has no values at all
+LOOK_INTERVAL = 10.0  # seconds between looks for new, lost and newly cut GPUs: all of them are asked for at once ...
+LOOK_AGAIN = 1.0  # ... also when a GPU has no values at all
+DISCOVERY_INTERVAL = 60.0  # seconds after which each GPU is asked what it is although nothing seems to have changed
 _MODULE_PROFILING, _MODULE_PAUSED = 8, 5  # dcgmModuleId_t, dcgmModuleStatus_t
 
 
@@ -41,9 +45,12 @@ class Node:
         self._interval = interval
         self._known = known
         self._groups = Groups(session)
+        self._latest = Latest(self._groups)
+        self.neighbours = Neighbours(Terms.of_means(interval).interval)
         self._around = Surroundings(self._groups, interval, sxids)
         self._layout = Layout(())
-        self._looked = float("-inf")
+        self._looked = self._discovered = float("-inf")
+        self._listing: Listing | None = None
         self._gpus: dict[int, Gpu] = {}
         self._paused: bool | None = None
         self._failures: dict[int, CallFailed] = {}
@@ -57,7 +64,8 @@ class Node:
     def read(self, line: TimeLine) -> NodeReading:
         """Everything since the last read, of every GPU that answers; the others become problems."""
         if line.now - self._looked >= LOOK_INTERVAL:
-            self._look(line.now)
+            self._look(line)
+        self._latest.refresh(line.now)
         reading = NodeReading(problems=[*self._layout.problems, *self._version_problems()])
         self._around.links.ask(line.now)
         self._paused = None
@@ -72,6 +80,8 @@ class Node:
                 failed = self._failures[board.number]
                 reading.devices += board.devices(lambda _: frozenset())
                 reading.problems.append(Problem(f"{board} cannot be read", failed.reason, failed.remedy, board.entity))
+        crowded = {str(gpu.board): gpu.crowded for gpu in self._gpus.values() if gpu.crowded is not None}
+        self.neighbours.watch(crowded)
         reading.fabric = self._around.look(line, self._layout.boards)
         return reading
 
@@ -81,7 +91,9 @@ class Node:
         if gpu is None:
             if not backoff.due(line.now):
                 return
-            gpu = self._gpus[board.number] = Gpu(self._groups, board, self._interval, line.now)
+            gpu = self._gpus[board.number] = Gpu(
+                self._groups, self._latest, self.neighbours, board, self._interval, line.now
+            )
         got = gpu.read(line, self._is_paused, links)
         backoff.worked()
         self._failures.pop(board.number, None)
@@ -89,17 +101,28 @@ class Node:
         reading.readings += got.readings
         reading.problems += got.problems
         if got.blank and line.now - self._looked >= LOOK_AGAIN:
-            self._looked = float("-inf")
+            self._looked = self._discovered = float("-inf")
 
     def _links_of(self, board: Board) -> Reading | None:
         links = self._around.links
         count = links.up(board.number)
         return None if count is None else Reading(board.entity, "nvlink_links_up", links.asked, float(count))
 
-    def _look(self, now: float) -> None:
+    def _look(self, line: TimeLine) -> None:
+        """What the hostengine lists, and its time. Its GPUs are asked what they are where the list is another, where
+        something is wrong, and once in a while."""
+        now, before = line.now, self._listing
+        self._looked, self._listing = now, listing(self.session)
+        unsure = before != self._listing or bool(self._layout.problems)
+        if unsure or now - self._discovered >= DISCOVERY_INTERVAL:
+            self._discover(now)
+        if self._layout.boards:
+            line.measure(self.session.hostengine_now(self._layout.boards[0].number))
+
+    def _discover(self, now: float) -> None:
         """GPUs that are gone, or are not what they were, lose their watches; the rest is left alone."""
         layout = discover(self.session, self._known)
-        self._looked = now
+        self._discovered = now
         found = {board.number: board for board in layout.boards}
         for number, gpu in list(self._gpus.items()):
             if found.get(number) != gpu.board:

@@ -21,7 +21,7 @@ class Offer(NamedTuple):
 
 
 def offers_of(session: Session, gpu: int) -> tuple[Offer, ...]:
-    """The metric groups of this GPU, not of any other (CASES 27). Raises CallFailed."""
+    """The metric groups of this GPU, not of any other (field case 27). Raises CallFailed."""
     answer = session.call("dcgmProfGetSupportedMetricGroups", gpu)
     groups = answer.metricGroups[: answer.numMetricGroups]
     return tuple(Offer(g.majorId, g.minorId, frozenset(g.fieldIds[: g.numFieldIds])) for g in groups)

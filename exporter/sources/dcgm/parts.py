@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from exporter.fields import PART_FIELDS, Kind
 from exporter.model import Part, PartKind, PartReading
 from exporter.sources.dcgm.errors import CallFailed, Code
+from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.session import CPU, SWITCH
 from exporter.sources.dcgm.sxids import FATAL, Sxids
 from exporter.sources.dcgm.timeline import TimeLine
 from exporter.sources.dcgm.tracks import PATIENCE
 from exporter.sources.dcgm.values import blank_of
-from exporter.sources.dcgm.watches import WATCHED_FASTER, Groups, Watch, watch_most
+from exporter.sources.dcgm.watches import Terms, Unread, Watch, watch_most
 
 log = logging.getLogger(__name__)
 LIST_INTERVAL = 60.0  # seconds between looks for new ones: the fabric manager may start late ...
 REFUSED_INTERVAL = 600.0  # ... and where the hostengine has no such thing, or fails
+_FASTER = 0.9  # of the interval of looks: each look finds a sample
 _RAILS = {705: "vdd", 706: "dvdd", 707: "hvdd"}
 
 
@@ -47,9 +49,10 @@ class Parts:
     def __init__(self, kind: PartKind, groups: Groups, interval: float, sxids: Sxids) -> None:
         self._kind = kind
         self._entity_kind = SWITCH if kind is PartKind.NVSWITCH else CPU
-        self._groups, self._interval, self._sxids = groups, interval * WATCHED_FASTER, sxids
+        self._groups, self._sxids = groups, sxids
+        self._terms = Terms(interval * _FASTER, interval, Unread.NOTHING)
         self._numbers: tuple[int, ...] = ()
-        self._group: Any = None
+        self._group: EntityGroup | None = None
         self._watch: Watch | None = None
         self._list_at = float("-inf")
         self._ends: dict[tuple[int, int], float] = {}  # (number, field id) -> end of the last sample
@@ -83,7 +86,7 @@ class Parts:
         self._numbers = numbers
         if numbers:
             self._group = self._groups.of_entities(self._entity_kind, numbers)
-            self._watch, _ = watch_most(self._groups, self._group, _ids(self._kind), self._interval, 0)
+            self._watch, _ = watch_most(self._groups, self._group, _ids(self._kind), self._terms, 0, None)
 
     def _read(self, line: TimeLine) -> Iterator[PartReading]:
         assert self._watch is not None
@@ -106,7 +109,7 @@ class Parts:
 
     def _error(self, number: int, id_: int, code: int, time: int, line: TimeLine) -> Iterator[PartReading]:
         """``time`` 0: the hostengine has no sample. A fatal error that it no longer samples is over."""
-        over = id_ == FATAL and time > 0 and line.now - line.place(time) > PATIENCE * self._interval
+        over = id_ == FATAL and time > 0 and line.now - line.place(time) > PATIENCE * self._terms.interval
         if code == 0 or over:
             self._sxids.nothing(number, id_, known=time > 0)
         elif self._sxids.new(number, id_, code, time):
@@ -115,7 +118,7 @@ class Parts:
     def _value(self, number: int, id_: int, value: float, end: float, now: float) -> Iterator[PartReading]:
         name, label = _SPECS[id_]
         part = Part(self._kind, number)
-        if now - end > PATIENCE * self._interval:
+        if now - end > PATIENCE * self._terms.interval:
             return
         if PART_FIELDS[name].kind is not Kind.RATIO:
             yield PartReading(part, name, end, value, label=label)
@@ -123,7 +126,7 @@ class Parts:
         before = self._ends.get((number, id_))
         self._ends[number, id_] = end
         if before is not None and end > before:  # one that was never seen in between has another mean
-            yield PartReading(part, name, end, value, max(before, end - self._interval))
+            yield PartReading(part, name, end, value, max(before, end - self._terms.interval))
 
     def _drop(self) -> None:
         watch, group = self._watch, self._group

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from exporter.model import Entity, Fabric, LinkState, Part, PartKind
 from exporter.sources.dcgm.entities import Board
+from exporter.sources.dcgm.groups import Groups
 from exporter.sources.dcgm.links import Links
 from exporter.sources.dcgm.parts import Parts
 from exporter.sources.dcgm.sxids import Sxids
 from exporter.sources.dcgm.timeline import TimeLine
-from exporter.sources.dcgm.watches import Groups
 
 LOOK_INTERVAL = 5.0  # seconds: nothing of it is needed faster, and link states cost the driver a call for each link
 

@@ -37,6 +37,12 @@ class TimeLine:
         if self._offset is None or offset < self._offset or offset > self._offset + STEP:
             self._offset = offset
 
+    @property
+    def hostengine(self) -> int:
+        """What the hostengine's clock shows now, in microseconds since 1970. ``measure`` comes first."""
+        assert self._offset is not None
+        return round((self.now - self._offset) * 1e6)
+
     def place(self, timestamp: int) -> float:
         """Where a DCGM timestamp lies on the program's line. ``measure`` comes first."""
         assert self._offset is not None

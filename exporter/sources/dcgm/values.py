@@ -56,10 +56,11 @@ class Row(NamedTuple):
     status: int
     time: int
     value: int | float | None
+    first: bool = False  # samples before it may have been missed: what it is the mean of is not known
 
 
 def blank_of(field: int, value: int | float | None) -> Absence | None:
-    """Why the value is none; None for a value. To be asked before any scaling (CASES 1 to 4)."""
+    """Why the value is none; None for a value. To be asked before any scaling (field cases 1 to 4)."""
     if value is None:
         return Absence.NOT_A_NUMBER
     if isinstance(value, float):

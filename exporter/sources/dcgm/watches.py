@@ -1,142 +1,208 @@
 """Watches: what makes the hostengine take samples, and the reading of those it has taken.
 
-Facts about limits and names: at most 64 groups and 64 field groups in a hostengine, of all clients together; names of
-field groups are unique in it; a watch is refused or taken as a whole.
+A watch is refused or taken as a whole. Its samples come out of one request for all watches (latest.py); it asks for its
+own history, field by field, only where the latest sample is not all that there is.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import itertools
-import struct
-import uuid
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from exporter.sources.dcgm.errors import CallFailed
-from exporter.sources.dcgm.session import Session
+from exporter.sources.dcgm.groups import EntityGroup, Groups
+from exporter.sources.dcgm.latest import EARLY, Interest, Key, Latest
+from exporter.sources.dcgm.pace import Pace
+from exporter.sources.dcgm.rows import Rows
+from exporter.sources.dcgm.timeline import TimeLine
 from exporter.sources.dcgm.values import Row
 
 SHORTEST = 0.1  # seconds: what DCGM and GPM can do
-WATCHED_FASTER = 0.9  # of the interval of reads: a read never falls between two samples, which would leave it empty
-_GROUP_EMPTY = 1  # DCGM_GROUP_EMPTY
-_INTEGERS, _DOUBLE = frozenset({ord("i"), ord("t")}), ord("d")
-ROW = struct.Struct("@IHhiqq")
-"""The head of dcgmFieldValue_v1: version, field id, type, status, time, value. Read as a whole: at 10 Hz the structs of
-the bindings, which look at each attribute twice, cost more than everything else."""
-_FLOAT = struct.Struct("@d")
-_CALLBACK = ctypes.CFUNCTYPE(
-    ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p
-)
+SLOWER = 1.1
+"""Of the pace of reads, for means: no two samples fall between two reads, so that the latest one is all there is. Where
+another client wants samples faster, new ones come at the pace of the reads, not at this one, and give it away."""
+PROOFS = 3  # histories at the start, or after a short one, until the latest samples are trusted to be all
 
 
-class Groups:
-    """The groups of entities and of fields that one connection made. Field groups are shared: there are few."""
+class Unread(enum.Enum):
+    """What is lost with a sample that nobody reads before the next one comes."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self._name = f"honest-gpu-exporter {uuid.uuid4().hex[:12]}"
-        self._numbers = itertools.count(1)
-        self._fields: dict[tuple[int, ...], Any] = {}
-        self._holders: Counter[tuple[int, ...]] = Counter()
+    NOTHING = enum.auto()  # instants: the next one says it all
+    TIME = enum.auto()  # means: each covers a stretch of time of its own
+    EVENT = enum.auto()  # each stands for itself, and comes when it likes
 
-    def of_entities(self, kind: int, numbers: Iterable[int]) -> Any:
-        """A new group. Raises CallFailed, and leaves nothing behind then."""
-        group = self.session.call("dcgmGroupCreate", _GROUP_EMPTY, self._next_name())
-        try:
-            for number in numbers:
-                self.session.call("dcgmGroupAddEntity", group, kind, number)
-        except CallFailed:
-            self.drop_entities(group)
-            raise
-        return group
 
-    def drop_entities(self, group: Any) -> None:
-        """The group may be gone already."""
-        with contextlib.suppress(CallFailed):
-            self.session.call("dcgmGroupDestroy", group)
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How fields are watched. ``interval``: seconds between samples; ``pace``: seconds between reads."""
 
-    def hold_fields(self, ids: tuple[int, ...]) -> Any:
-        """The group of these fields, made for the first who needs it, gone with the last. Raises CallFailed."""
-        if ids not in self._fields:
-            self._fields[ids] = self.session.call("dcgmFieldGroupCreate", list(ids), self._next_name())
-        self._holders[ids] += 1
-        return self._fields[ids]
+    interval: float
+    pace: float
+    unread: Unread
 
-    def release_fields(self, ids: tuple[int, ...]) -> None:
-        """What ``hold_fields`` gave."""
-        self._holders[ids] -= 1
-        if self._holders[ids] == 0:
-            with contextlib.suppress(CallFailed):
-                self.session.call("dcgmFieldGroupDestroy", self._fields.pop(ids))
+    @classmethod
+    def of_means(cls, pace: float) -> Terms:
+        return cls(max(SHORTEST, pace * SLOWER), pace, Unread.TIME)
 
-    def _next_name(self) -> str:
-        return f"{self._name} {next(self._numbers)}"
+    @classmethod
+    def of_instants(cls, pace: float) -> Terms:
+        return cls(max(SHORTEST, pace), pace, Unread.NOTHING)
+
+    @classmethod
+    def of_events(cls, pace: float) -> Terms:
+        return cls(max(SHORTEST, pace), pace, Unread.EVENT)
 
 
 class Watch:
     """Some fields of the entities of one group; watched from when it is made until ``stop``."""
 
-    def __init__(self, groups: Groups, group: Any, ids: Sequence[int], interval: float, since: int) -> None:
-        """``since``: the time at the hostengine; samples from before it are other clients'.
+    def __init__(
+        self, groups: Groups, group: EntityGroup, ids: Sequence[int], terms: Terms, since: int, latest: Latest | None
+    ) -> None:
+        """``since``: the time at the hostengine; samples from before it are other clients'. ``latest``: None for a
+        watch that is not to be read.
 
         Raises CallFailed: then nothing of it is watched.
         """
         self.ids = tuple(ids)
-        self.interval = max(SHORTEST, interval)
-        self._groups, self._group = groups, group
+        self.terms = terms
+        self.crowded: float | None = None
+        """Seconds between samples, where another client wants them faster than this one."""
+        self._groups, self._group, self._latest = groups, group, latest
+        self._interest = Interest(group.kind, group.numbers, self.ids, terms.pace)
         self._fields = groups.hold_fields(self.ids)
-        self._since = since
-        self._rows: list[Row] = []
-        self._size = ctypes.sizeof(groups.session.bindings.structs.c_dcgmFieldValue_v1)
-        self._callback = _CALLBACK(self._take)
-        interval_us, keep = round(self.interval * 1e6), _keep(self.interval)
+        self._pace = Pace(terms.interval)
+        self._begun = self._since = since
+        self._seen: dict[Key, int] = {}
+        self._overdue: frozenset[Key] = frozenset()
+        self._proofs = PROOFS if terms.unread is Unread.TIME else 1
+        self._read_at = float("-inf")
+        self._last: Mapping[Key, Row] | None = None
+        self._rows = Rows(groups.session)
+        self._keys = tuple((number, id_) for number in group.numbers for id_ in self.ids)
+        interval_us, keep = round(terms.interval * 1e6), _keep(terms.interval)
         try:
-            groups.session.call("dcgmWatchFields", group, self._fields, interval_us, keep, 0)
+            groups.session.call("dcgmWatchFields", group.handle, self._fields, interval_us, keep, 0)
         except CallFailed:
             groups.release_fields(self.ids)
             raise
+        if latest is not None:
+            latest.join(self._interest)
 
     def stop(self) -> None:
         """Once. Also where somebody else has ended it. Raises CallFailed only for a lost connection."""
+        if self._latest is not None:
+            self._latest.leave(self._interest)
         try:
-            self._groups.session.call("dcgmUnwatchFields", self._group, self._fields)
+            self._groups.session.call("dcgmUnwatchFields", self._group.handle, self._fields)
         except CallFailed as failure:
             if failure.connection_lost:
                 raise
         self._groups.release_fields(self.ids)
 
-    def read(self) -> tuple[list[Row], int]:
-        """All rows since the last read, oldest first within a field, and the time at the hostengine in microseconds.
+    def read(self, line: TimeLine) -> list[Row]:
+        """All rows since the last read, oldest first within a field. ``line`` is measured where it can be.
 
         Raises CallFailed; what was handed out until then comes again at the next read.
         """
-        rows: list[Row] = []
-        self._rows = rows
-        self._since = self._groups.session.call(
-            "dcgmGetValuesSince_v2", self._group, self._fields, self._since, self._callback, None
-        )
-        return rows, self._since - 1
+        assert self._latest is not None
+        latest = self._latest.rows(self._interest)
+        if latest is None or self._proofs:
+            if line.now - self._read_at < EARLY * self.terms.pace:
+                return []
+            self._read_at = line.now
+            return self._history(self._since, line)
+        if latest is self._last:
+            return []
+        self._last, self._read_at = latest, line.now
+        return self._newest(latest, line)
 
-    def _take(self, kind: int, entity: int, values: int, count: int, _: object) -> int:
-        """Called by DCGM. It may not raise, and ``values`` are only valid until it returns."""
-        for index in range(count):
-            head = ctypes.string_at(values + index * self._size, ROW.size)
-            _version, field, type_, status, time, whole = ROW.unpack(head)
-            value = whole if type_ in _INTEGERS else _number(head) if type_ == _DOUBLE else None
-            self._rows.append(Row(kind, entity, field, status, time, value))
-        return 0
+    def _newest(self, latest: Mapping[Key, Row], line: TimeLine) -> list[Row]:
+        """The latest samples where they are new, and all that came before them where they are not all."""
+        fresh: list[Row] = []
+        behind: list[int] = []  # times of the samples after which some may be missing
+        overdue: set[Key] = set()
+        now, seen = line.hostengine, self._seen
+        for key in self._keys:
+            row = latest.get(key)
+            if row is None:
+                continue
+            before = seen.get(key)
+            if row.status != 0 or row.time == before or row.time < self._begun:
+                if self._pace.overdue(before or self._begun, now):
+                    overdue.add(key)
+                if row.status != 0:
+                    fresh.append(row)
+                continue
+            fresh.append(row)
+            if self._incomplete(before, row.time):
+                behind.append(before or self._begun)
+        new_overdue, self._overdue = overdue - self._overdue, frozenset(overdue)
+        if new_overdue and self.terms.unread is not Unread.EVENT:  # why, only the history tells, and it tells it once
+            behind += [self._seen.get(key, self._begun) for key in new_overdue]
+        if not behind:
+            self._note(fresh)
+            return fresh
+        assert self._latest is not None
+        if not self._latest.budget.allows:
+            fresh = [row._replace(first=True) if row.status == 0 else row for row in fresh]
+            self._note(fresh)
+            return fresh
+        return self._history(min(behind) + 1, line, fresh)
+
+    def _incomplete(self, before: int | None, time: int) -> bool:
+        """Whether samples may lie between both."""
+        if self.terms.unread is Unread.TIME:
+            return before is not None and not self._pace.regular(before, time)
+        return self.terms.unread is Unread.EVENT
+
+    def _history(self, since: int, line: TimeLine, newest: Iterable[Row] = ()) -> list[Row]:
+        """Every row since then that was not handed out, and those of ``newest`` that are not among them."""
+        begun = line.now
+        self._rows.take()
+        session, function = self._groups.session, "dcgmGetValuesSince_v2"
+        self._since = session.call(function, self._group.handle, self._fields, since, self._rows.callback, None)
+        if self._since < since:  # the hostengine's clock was set back
+            self._seen.clear()
+        line.measure(self._since - 1)
+        if self._latest is not None:
+            self._latest.budget.spend(begun, line.now)
+        rows = [row for row in self._rows.take() if row.status != 0 or row.time > self._seen.get(_key(row), 0)]
+        there = {(_key(row), row.time) for row in rows}
+        rows += [row for row in newest if row.status == 0 and (_key(row), row.time) not in there]
+        self._judge(rows)
+        self._note(rows)
+        return rows
+
+    def _judge(self, rows: Iterable[Row]) -> None:
+        """How close the samples lie, and with it whether the latest ones are all."""
+        shortest, before = None, dict(self._seen)
+        for row in rows:
+            if row.status == 0:
+                last = before.get(_key(row))
+                if last is not None and self._pace.short(last, row.time) and row.time > last:
+                    shortest = min(shortest or row.time - last, row.time - last)
+                before[_key(row)] = row.time
+        if self.terms.unread is Unread.TIME and shortest is not None:
+            self._proofs, self.crowded = PROOFS, shortest * 1e-6
+            return
+        self._proofs = max(0, self._proofs - 1)
+        if self._proofs == 0:
+            self.crowded = None
+
+    def _note(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            if row.status == 0:
+                self._seen[_key(row)] = row.time
 
 
-def _number(head: bytes) -> float:
-    (number,) = _FLOAT.unpack_from(head, ROW.size - _FLOAT.size)
-    return float(number)
+def _key(row: Row) -> Key:
+    return row.entity, row.field
 
 
 def watch_most(
-    groups: Groups, group: Any, ids: Sequence[int], interval: float, since: int
+    groups: Groups, group: EntityGroup, ids: Sequence[int], terms: Terms, since: int, latest: Latest | None
 ) -> tuple[Watch | None, dict[int, CallFailed]]:
     """A watch of as many of the fields as can be had, and why each of the others cannot.
 
@@ -144,24 +210,24 @@ def watch_most(
     Raises CallFailed where the refusal concerns no single field: a lost connection, a combination of them, ...
     """
     try:
-        return Watch(groups, group, ids, interval, since), {}
+        return Watch(groups, group, ids, terms, since, latest), {}
     except CallFailed as failure:
         if not failure.about_fields:
             raise
         if len(ids) == 1:
             return None, {ids[0]: failure}
-        refused = _refused_alone(groups, group, ids, interval, since)
+        refused = _refused_alone(groups, group, ids, terms, since)
     accepted = [field for field in ids if field not in refused]
-    return (Watch(groups, group, accepted, interval, since) if accepted else None), refused
+    return (Watch(groups, group, accepted, terms, since, latest) if accepted else None), refused
 
 
 def _refused_alone(
-    groups: Groups, group: Any, ids: Sequence[int], interval: float, since: int
+    groups: Groups, group: EntityGroup, ids: Sequence[int], terms: Terms, since: int
 ) -> dict[int, CallFailed]:
     refused: dict[int, CallFailed] = {}
     for field in ids:
         try:
-            Watch(groups, group, (field,), interval, since).stop()
+            Watch(groups, group, (field,), terms, since, None).stop()
         except CallFailed as failure:
             if not failure.about_fields:
                 raise

@@ -1,4 +1,4 @@
-"""Zeros of the links that another counter of the same GPU contradicts (CASES 25, 26).
+"""Zeros of the links that another counter of the same GPU contradicts (field cases 25, 26).
 
 Profiling's byte rates have been reported at exactly 0 for ever, on GPUs that moved gigabytes. Two others count too: the
 totals of PCIe bytes (native.py), and the driver's own NVLink counters, which DCGM gives as field 449. Their units are

@@ -16,6 +16,7 @@ from exporter.sources.nvml.library import text
 from exporter.sources.nvml.mig import Instance, Instances
 from exporter.sources.nvml.processes import Processes
 
+LOOK_SECONDS = 0.85  # sampling faster than this looks for instances, and reads the context, no more often
 _MEASURED = frozenset({*PROFILING, *TENSOR_PIPES})
 
 
@@ -33,7 +34,7 @@ class BoardReading:
 class Board:
     """One board; used by its lane's thread only. NVMLError: the board as a whole cannot be read.
 
-    Handles are the caller's, new at each read: none is kept that a reset or a new list would make stale.
+    Handles are the caller's: none is kept that a reset or a new list would make stale.
     """
 
     def __init__(
@@ -49,9 +50,11 @@ class Board:
         self._context = Context(nvml, self.entity)
         self._processes = Processes(nvml, uuid)
         self._instances = Instances(nvml)
+        self._looked = float("-inf")
         self._cut = False
+        self._listed: list[Instance] = []
         self._samples: dict[Entity, Gpm] = {}
-        self._devices: dict[bool, Device] = {}  # by whether the board is cut
+        self._devices: list[Device] = []  # the board and its instances, as of the last look
 
     @property
     def gpm(self) -> bool:
@@ -61,48 +64,51 @@ class Board:
     def read(self, handle: Any, now: float, wall: float) -> BoardReading:
         """All readings since the last call."""
         made = BoardReading()
-        cut = self._instances.enabled(handle)
-        instances = list(self._instances.list(handle)) if cut else []
-        if self._processes_only:
-            return self._holders(handle, made, now, cut, instances)
-        if cut != self._cut:  # another mode supports other things
-            self._cut, self._context = cut, Context(self._nvml, self.entity)
-        if self._support.absence is Absence.ERROR:
-            self._support = support.ask(self._nvml, handle)
-        self._drop({Entity(self.entity.uuid, instance.number) for instance in instances} | {self.entity})
-        made.devices.append(self._device(cut))
-        made.readings += self._measure(handle, self.entity, LINKS if cut else METRICS, now)  # first: near ``now``
-        for instance in instances:
-            made.devices.append(self._instance_device(instance))
-            entity = Entity(self.entity.uuid, instance.number)
-            made.readings += self._measure(handle, entity, WITHOUT_LINKS, now, instance.uuid)
-        for instance in instances:
-            made.readings += memory(self._nvml, instance.handle, Entity(self.entity.uuid, instance.number), now)
-        if cut:
-            made.readings += (Reading(self.entity, f, now, None, None, Absence.NOT_SUPPORTED) for f in CLAIM)
-        else:
-            made.readings += self._claim.read(handle, now, wall)
-        made.readings += self._context.read(handle, now)
-        made.links = self._context.links
+        look = now - self._looked >= LOOK_SECONDS
+        if look:
+            self._look(handle, now)
+        made.devices += self._devices
+        if not self._processes_only:
+            self._values(handle, made, now, wall, look)
         made.processes = self._processes.read(handle, now)
-        self._count(made, now, cut)
-        made.problems += self._missing(made.readings)
+        self._count(made, now)
+        if not self._processes_only:
+            made.problems += self._missing(made.readings)
         return made
 
     def close(self) -> None:
         """Free what is held."""
         self._drop(set())
 
-    def _holders(
-        self, handle: Any, made: BoardReading, now: float, cut: bool, instances: list[Instance]
-    ) -> BoardReading:
-        """Who holds the board and its instances, and nothing else: another source reads the rest."""
-        fields = frozenset({"processes"})
-        made.devices.append(replace(self._device(cut), fields=frozenset() if cut else fields))
-        made.devices += (replace(self._instance_device(instance), fields=fields) for instance in instances)
-        made.processes = self._processes.read(handle, now)
-        self._count(made, now, cut)
-        return made
+    def _look(self, handle: Any, now: float) -> None:
+        """Whether the board is cut, and into what."""
+        cut = self._instances.enabled(handle)
+        self._listed = list(self._instances.list(handle)) if cut else []
+        if cut != self._cut:  # another mode supports other things
+            self._cut, self._context = cut, Context(self._nvml, self.entity)
+            self._processes = Processes(self._nvml, self.entity.uuid)
+        if self._support.absence is Absence.ERROR:
+            self._support = support.ask(self._nvml, handle)
+        self._devices = [self._device(cut), *(self._instance_device(instance) for instance in self._listed)]
+        self._drop({device.entity for device in self._devices})
+        self._looked = now
+
+    def _values(self, handle: Any, made: BoardReading, now: float, wall: float, look: bool) -> None:
+        """All but who holds it. Between looks the measurement and the claim alone."""
+        made.readings += self._measure(handle, self.entity, LINKS if self._cut else METRICS, now)  # first: near ``now``
+        for instance in self._listed:
+            entity = Entity(self.entity.uuid, instance.number)
+            made.readings += self._measure(handle, entity, WITHOUT_LINKS, now, instance.uuid)
+        if look:
+            for instance in self._listed:
+                made.readings += memory(self._nvml, instance.handle, Entity(self.entity.uuid, instance.number), now)
+        if self._cut:
+            made.readings += (Reading(self.entity, f, now, None, None, Absence.NOT_SUPPORTED) for f in CLAIM)
+        else:
+            made.readings += self._claim.read(handle, now, wall)
+        if look:
+            made.readings += self._context.read(handle, now)
+        made.links = self._context.links
 
     def _measure(
         self, handle: Any, entity: Entity, fields: tuple[str, ...], now: float, mig_uuid: str = ""
@@ -117,12 +123,14 @@ class Board:
                 samples.close()
             samples = self._samples[entity] = Gpm(self._nvml, entity, fields, mig_uuid)
         yield from samples.read(handle, now)
+        if samples.broke and entity.gpu_instance is not None:
+            self._looked = float("-inf")  # it may have been destroyed
 
-    def _count(self, made: BoardReading, now: float, cut: bool) -> None:
+    def _count(self, made: BoardReading, now: float) -> None:
         if made.processes is None:
             return
         for device in made.devices:
-            if device.entity.gpu_instance is None and cut:
+            if device.entity.gpu_instance is None and self._cut:
                 continue
             held = {process.pid for process in made.processes if process.entity == device.entity}
             made.readings.append(Reading(device.entity, "processes", now, float(len(held))))
@@ -136,18 +144,16 @@ class Board:
             yield complaints.not_permitted(self.entity)
 
     def _device(self, cut: bool) -> Device:
-        device = self._devices.get(cut)
-        if device is None:
-            measured = LINKS if cut else (*METRICS, *CLAIM, "processes")
-            fields = context.FIELDS | {*measured, "xid"}
-            device = self._devices[cut] = replace(self._facts, fields=fields, mig_enabled=cut)
-        return device
+        fields: frozenset[str] = frozenset() if cut else frozenset({"processes"})
+        if not self._processes_only:
+            fields |= context.FIELDS | {*(LINKS if cut else (*METRICS, *CLAIM)), "xid"}
+        return replace(self._facts, fields=fields, mig_enabled=cut)
 
     def _instance_device(self, instance: Instance) -> Device:
         return replace(
             self._facts,
             entity=Entity(self.entity.uuid, instance.number),
-            fields=frozenset({*WITHOUT_LINKS, *context.MEMORY, "processes"}),
+            fields=frozenset({"processes"} if self._processes_only else {*WITHOUT_LINKS, *context.MEMORY, "processes"}),
             mig_profile=instance.profile,
             mig_uuid=instance.uuid,
         )

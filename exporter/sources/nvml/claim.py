@@ -7,6 +7,7 @@ buffer give nvmlDeviceGetUtilizationRates, whose window is not told: the time si
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,13 +21,17 @@ from exporter.sources.nvml.library import (
     NOT_FOUND,
     NOT_SUPPORTED,
     absence,
+    number,
 )
+from exporter.sources.nvml.room import Room
 
 _BUFFERS = {"busy": 1, "memory_busy": 2}  # field: nvmlSamplingType_t
+RING = 128  # samples there is room for; the driver keeps about 100
 _NOTHING_NEW = frozenset({NOT_FOUND, NO_DATA})
 _NO_BUFFER = frozenset({NOT_SUPPORTED, FUNCTION_NOT_FOUND, INVALID_ARGUMENT, NO_PERMISSION})
 LONGEST_GAP = 3.0  # seconds between samples; over a longer one the older value is not stretched, and it is said
 STEP = 0.5  # seconds; the clocks drift by less between two reads: the wall clock was set
+SELDOM = 0.85  # seconds; a buffer is asked at least this often, also when nothing new is due
 WAITED_OUT = 30.0  # seconds; set back by less: the buffer still holds samples of the time that comes again
 
 
@@ -35,6 +40,9 @@ class Claim:
 
     def __init__(self, nvml: Any, entity: Entity) -> None:
         self._nvml, self._entity = nvml, entity
+        self._buffers = {field: Buffer(nvml, kind) for field, kind in _BUFFERS.items()}
+        self._asked: dict[str, float] = {}  # field -> when its buffer was last asked
+        self._due: dict[str, int] = {}  # field -> timestamp that its next sample should have, microseconds
         self._seen: dict[str, int] = {}  # field -> timestamp of the last sample, microseconds
         self._fresh: dict[str, float] = {}  # field -> when its buffer last had something new
         self._rated: set[str] = set()  # fields without a buffer
@@ -60,8 +68,11 @@ class Claim:
 
     def _from_buffer(self, handle: Any, field: str, now: float, wall: float) -> Iterator[Reading]:
         seen = self._seen.get(field, 0)
+        if wall * 1e6 < self._due.get(field, 0) and now - self._asked[field] < SELDOM:
+            return
+        self._asked[field] = now
         try:
-            value_type, samples = self._nvml.nvmlDeviceGetSamples(handle, _BUFFERS[field], seen)
+            value_type, samples = self._buffers[field].since(handle, seen)
         except self._nvml.NVMLError as error:
             if error.value in LOST:
                 raise
@@ -75,7 +86,9 @@ class Claim:
         latest = int(wall * 1e6) + 1000  # later ones are for the next read, or of before the wall clock was set back
         fresh = sorted(self._stamped(samples, value_type, seen, latest))
         if fresh:
-            self._fresh[field], self._seen[field] = now, fresh[-1][0]
+            newest = fresh[-1][0]
+            before = fresh[-2][0] if len(fresh) > 1 else seen or newest
+            self._fresh[field], self._seen[field], self._due[field] = now, newest, 2 * newest - before
             if seen:  # the window before the first sample of all is not known
                 yield from self._mean(field, seen, fresh, now - wall)
         elif now - self._fresh.setdefault(field, now) > LONGEST_GAP:
@@ -88,7 +101,7 @@ class Claim:
             for sample in samples:
                 stamp = stamp_of(sample)
                 if seen < stamp <= latest:
-                    yield stamp, _number(value_of(sample), value_type)
+                    yield stamp, number(value_of(sample), value_type)
 
     def _mean(self, field: str, seen: int, fresh: list[tuple[int, float]], offset: float) -> Iterator[Reading]:
         """One reading over all samples, each weighed by its window."""
@@ -121,9 +134,17 @@ class Claim:
             yield Reading(self._entity, field, now, values[field] / 100, start)
 
 
-def _number(value: Any, kind: int) -> float:
-    """nvml.h nvmlValueType_t: 0 double, 1 unsigned int, 2 unsigned long, 3 unsigned long long, 4 signed long long."""
-    return float(getattr(value, _TYPES.get(kind, "uiVal")))
+class Buffer:
+    """The driver's ring of samples of one kind, of one board."""
 
+    def __init__(self, nvml: Any, kind: int) -> None:
+        """``kind``: nvml.h nvmlSamplingType_t."""
+        self._kind, self._type = ctypes.c_uint(kind), ctypes.c_uint()
+        self._room = Room(nvml, "nvmlDeviceGetSamples", nvml.c_nvmlSample_t, RING)
 
-_TYPES = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal"}
+    def since(self, handle: Any, seen: int) -> tuple[int, list[Any]]:
+        """(nvmlValueType_t, samples later than ``seen``, microseconds). NVMLError, also when there is none. Of more
+        than there is room for the driver gives a part, and the rest at the next call."""
+        after, of = ctypes.c_ulonglong(seen), ctypes.byref(self._type)
+        samples = self._room.filled(lambda call, count, array: call(handle, self._kind, after, of, count, array))
+        return self._type.value, samples

@@ -30,6 +30,7 @@ class Gpm:
         self.of = (fields, mig_uuid)  # the number of an instance may come back as another instance
         self._last: tuple[float, Any] | None = None  # (time, sample)
         self._spare: Any = None
+        self.broke = False  # the last read was refused, after one that was not
         self._samples = 0  # in a row: the first interval of an entity is not to be trusted
         self._fields = fields
         self._request = nvml.c_nvmlGpmMetricsGet_t()
@@ -43,11 +44,13 @@ class Gpm:
 
     def read(self, handle: Any, now: float) -> Iterator[Reading]:
         """Means since the last read; nothing before the second interval. NVMLError when the GPU is lost."""
+        self.broke = False
         if self._last is not None and now - self._last[0] < SHORTEST:
             return
         try:
             sample = self._take(handle)
         except self._nvml.NVMLError as error:
+            self.broke = self._last is not None
             self._forget()
             if error.value in LOST:
                 raise

@@ -8,7 +8,7 @@ from typing import Any
 from exporter.model import Absence, SourceError
 
 # nvml.h nvmlReturn_t
-INVALID_ARGUMENT, NOT_SUPPORTED, NO_PERMISSION, NOT_FOUND, NO_DATA, NOT_READY = 2, 3, 4, 6, 21, 27
+INVALID_ARGUMENT, NOT_SUPPORTED, NO_PERMISSION, NOT_FOUND, INSUFFICIENT_SIZE, NO_DATA, NOT_READY = 2, 3, 4, 6, 7, 21, 27
 DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, MISMATCH, VERSION_MISMATCH = 9, 12, 13, 18, 25
 GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND = 15, 16, 28
 LOST = frozenset({GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND})
@@ -63,3 +63,11 @@ def absence(error: Any) -> Absence:
 def text(value: object) -> str:
     """Older bindings give bytes."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def number(value: Any, kind: int) -> float:
+    """Of an nvmlValue_t; ``kind``: nvml.h nvmlValueType_t."""
+    return float(getattr(value, _MEMBERS.get(kind, "uiVal")))
+
+
+_MEMBERS = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}

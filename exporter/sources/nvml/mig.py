@@ -1,4 +1,7 @@
-"""MIG: which instances a board has, asked anew at each read. No handle outlives it, so that they can be destroyed."""
+"""MIG: which instances a board has, asked anew at each look. No handle outlives it, so that they can be destroyed.
+
+nvml.h: handles of MIG devices may be reused, and be another device then; so each is asked for its UUID.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ class Instance:
     number: int
     uuid: str
     profile: str
-    handle: Any
+    handle: Any  # for the read that listed it only
 
 
 class Instances:
@@ -29,6 +32,7 @@ class Instances:
         self._nvml = nvml
         self._known: dict[str, tuple[int, str]] = {}  # MIG UUID -> (GPU instance, profile)
         self._on = False
+        self._most = 0  # how many MIG devices there can be while MIG is on; 0: not asked yet
 
     def enabled(self, handle: Any) -> bool:
         """Whether MIG is on now; as last known when the driver fails to tell. NVMLError when the GPU is lost."""
@@ -38,13 +42,16 @@ class Instances:
             if error.value in LOST:
                 raise
             self._on = self._on and error.value not in (NOT_SUPPORTED, FUNCTION_NOT_FOUND)
+        if not self._on:
+            self._most = 0
         return self._on
 
     def list(self, handle: Any) -> Iterator[Instance]:
         """Each GPU instance once, also when several compute instances share it."""
         nvml, seen = self._nvml, set[int]()
         known: dict[str, tuple[int, str]] = {}
-        for position in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+        self._most = self._most or nvml.nvmlDeviceGetMaxMigDeviceCount(handle)
+        for position in range(self._most):
             try:
                 mig = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, position)
                 uuid = text(nvml.nvmlDeviceGetUUID(mig))

@@ -6,18 +6,34 @@ above 100, is dropped: drivers are known to give both.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import Any
 
 from exporter.model import Entity, ProcessUse
+from exporter.sources.nvml.library import NOT_SUPPORTED
+from exporter.sources.nvml.room import Room
 
 _KINDS = (
-    "nvmlDeviceGetComputeRunningProcesses",
-    "nvmlDeviceGetGraphicsRunningProcesses",
-    "nvmlDeviceGetMPSComputeRunningProcesses",
+    "nvmlDeviceGetComputeRunningProcesses_v3",
+    "nvmlDeviceGetGraphicsRunningProcesses_v3",
+    "nvmlDeviceGetMPSComputeRunningProcesses_v3",
 )
 NO_INSTANCE = 0xFFFFFFFF
+NOT_AVAILABLE = 0xFFFFFFFFFFFFFFFF  # NVML_VALUE_NOT_AVAILABLE of an unsigned long long
+USUAL = 16  # processes there is room for at first
 PACE = 0.9  # seconds
+
+
+class _Process(ctypes.Structure):
+    """nvml.h nvmlProcessInfo_v2_t, which functions of _v3 take; bindings of 12.535 have another one."""
+
+    _fields_ = (
+        ("pid", ctypes.c_uint),
+        ("usedGpuMemory", ctypes.c_ulonglong),
+        ("gpuInstanceId", ctypes.c_uint),
+        ("computeInstanceId", ctypes.c_uint),
+    )
 
 
 class Processes:
@@ -25,8 +41,11 @@ class Processes:
 
     def __init__(self, nvml: Any, uuid: str) -> None:
         self._nvml, self._uuid = nvml, uuid
+        self._lists = [Room(nvml, kind, _Process, USUAL) for kind in _KINDS]
+        self._used = Room(nvml, "nvmlDeviceGetProcessUtilization", nvml.c_nvmlProcessUtilizationSample_t, USUAL)
         self._at = float("-inf")
         self._last: list[ProcessUse] | None = None
+        self._shared = True  # the driver can tell shares; on boards that are cut into instances it cannot
         self._seen = 0  # microseconds since 1970: newest sample of the last read
 
     def read(self, handle: Any, now: float) -> list[ProcessUse] | None:
@@ -38,17 +57,16 @@ class Processes:
     def _ask(self, handle: Any) -> list[ProcessUse] | None:
         found: dict[tuple[int, int | None], float | None] = {}
         told = False
-        for kind in _KINDS:
+        for room in self._lists:
             try:
-                listed = getattr(self._nvml, kind)(handle)
-            except (self._nvml.NVMLError, AttributeError):
+                listed = room.filled(lambda call, count, array: call(handle, count, array))
+            except self._nvml.NVMLError:
                 continue
             told = True
             for process in listed:
-                instance = getattr(process, "gpuInstanceId", None)
-                key = (int(process.pid), None if instance is None or instance == NO_INSTANCE else int(instance))
-                used = process.usedGpuMemory
-                found[key] = found.get(key) if used is None else max(float(used), found.get(key) or 0.0)
+                instance, used = int(process.gpuInstanceId), int(process.usedGpuMemory)
+                key = (int(process.pid), None if instance == NO_INSTANCE else instance)
+                found[key] = found.get(key) if used == NOT_AVAILABLE else max(float(used), found.get(key) or 0.0)
         if not told:
             return None
         shares = dict(self._shares(handle))
@@ -59,9 +77,13 @@ class Processes:
 
     def _shares(self, handle: Any) -> Iterator[tuple[int, float]]:
         """(pid, share of the time with SMs in use), mean of the samples since the last read."""
+        if not self._shared:
+            return
         try:
-            samples = self._nvml.nvmlDeviceGetProcessUtilization(handle, self._seen)
-        except self._nvml.NVMLError:
+            after = ctypes.c_ulonglong(self._seen)
+            samples = self._used.filled(lambda call, count, array: call(handle, array, count, after))
+        except self._nvml.NVMLError as error:
+            self._shared = error.value != NOT_SUPPORTED
             return
         fresh: dict[int, list[float]] = {}
         for sample in samples:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exporter.model import Reading
-from exporter.sources.nvml.board import Board, BoardReading
+from exporter.sources.nvml.board import LOOK_SECONDS, Board, BoardReading
 from exporter.sources.nvml.lane import Lane
 from exporter.sources.nvml.library import LOST, text
 from exporter.sources.nvml.xid import XidWatch
@@ -27,33 +27,44 @@ class Wanted:
 
 
 class Slot:
-    """Finds its GPU anew at each visit, so that another one in its place is noticed."""
+    """Finds its GPU anew at each look, so that another one in its place is noticed."""
 
     def __init__(self, nvml: Any, index: int, wanted: Wanted, xids: XidWatch | None) -> None:
         self._nvml, self.index, self._wanted, self._xids = nvml, index, wanted, xids
         self.uuid = ""  # as last seen, for messages about a GPU that does not say it any more
         self.lane: Lane[BoardReading | None] = Lane(f"nvml-{index}")
         self._board: Board | None = None
+        self._handle: Any = None  # None: to be found
+        self._found = float("-inf")
 
     def visit(self, now: float, wall: float) -> BoardReading | None:
         """In the lane's thread: find the GPU and read it; None: not a wanted one. NVMLError: it cannot be read."""
         nvml = self._nvml
         try:
-            handle = nvml.nvmlDeviceGetHandleByIndex(self.index)
-            self.uuid = uuid = text(nvml.nvmlDeviceGetUUID(handle))
-            if not self._wanted.only(uuid):
+            handle = self._find(now)
+            if not self._wanted.only(self.uuid):
                 self.drop()
                 return None
-            board = self._board_of(handle, uuid)
-            unseen = self._xids.watch(handle, uuid) if self._xids is not None else None
+            board = self._board_of(handle, self.uuid)
+            unseen = self._xids.watch(handle, self.uuid) if self._xids is not None else None
             made = board.read(handle, now, wall)
         except nvml.NVMLError as error:
+            self._handle = None
             if error.value in LOST:
                 self.drop()
             raise
         if unseen is not None:
             made.readings.append(Reading(board.entity, "xid", now, None, None, unseen))
         return made
+
+    def _find(self, now: float) -> Any:
+        """The handle of the GPU, which is told by its UUID."""
+        if self._handle is None or now - self._found >= LOOK_SECONDS:
+            self._handle = None
+            handle = self._nvml.nvmlDeviceGetHandleByIndex(self.index)
+            self.uuid = text(self._nvml.nvmlDeviceGetUUID(handle))
+            self._handle, self._found = handle, now
+        return self._handle
 
     def _board_of(self, handle: Any, uuid: str) -> Board:
         if self._board is not None and self._board.entity.uuid == uuid:

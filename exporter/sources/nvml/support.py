@@ -46,7 +46,7 @@ def ask(nvml: Any, handle: Any) -> Support:
         return Support(Absence.NOT_PERMITTED, "the driver refuses GPM to this user", PERMISSION_REMEDY)
     if code not in _UNABLE:
         why = f"the driver does not say whether the GPU has GPM: {said}"
-        return Support(Absence.ERROR, why, "it is asked again at each read; nvidia-smi -q and dmesg may say more")
+        return Support(Absence.ERROR, why, "it is asked again once a second; nvidia-smi -q and dmesg may say more")
     return Support(Absence.NOT_SUPPORTED, *_lacking(nvml, handle, code))
 
 

@@ -1,9 +1,9 @@
 """What belongs to a board and what to a GPU instance of it; and one value for each field of each.
 
 On a board cut into instances (MIG), dcgm-exporter prints the board's power, energy, clocks, temperatures on the row of
-every instance (CASES 42), read at slightly different moments. They count once, on the board. Only profiling ratios and
-memory are an instance's own. The claim (GPU_UTIL, MEM_COPY_UTIL) does not exist there, even where a 0 is printed
-(CASES 2, 35).
+every instance (field case 42), read at slightly different moments. They count once, on the board. Only profiling ratios
+and memory are an instance's own. The claim (GPU_UTIL, MEM_COPY_UTIL) does not exist there, even where a 0 is printed
+(field cases 2, 35).
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ the old names in percent, MiB, mJ and MHz; from DCGM 4.6 new names for the same 
 oldest first.
 
 ``DCGM_FI_PROF_*`` have one unit each, whatever HELP and TYPE say: default files called ratios "(in %)" and byte rates
-"total number of bytes", type counter (CASES 37, 38). ``DCGM_FI_DEV_GPU_UTIL_RATIO`` is percent in DCGM 4.6 and a ratio
-from 4.7 on: where HELP does not tell, the printing does, as the one is an integer and the other has decimals.
+"total number of bytes", type counter (field cases 37, 38). ``DCGM_FI_DEV_GPU_UTIL_RATIO`` is percent in DCGM 4.6 and a
+ratio from 4.7 on: where HELP does not tell, the printing does, as the one is an integer and the other has decimals.
 """
 
 from __future__ import annotations

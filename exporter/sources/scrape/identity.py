@@ -43,7 +43,7 @@ def is_elsewhere(labels: Mapping[str, str]) -> bool:
 def row(labels: Mapping[str, str]) -> Row | None:
     """None when the labels name no GPU by its UUID.
 
-    Time-slicing appends the replica to the UUID (``GPU-...::3``, CASES 46): it is the same GPU.
+    Time-slicing appends the replica to the UUID (``GPU-...::3``, field case 46): it is the same GPU.
     """
     uuid = _first(labels, _UUID).partition("::")[0]
     if not uuid:

@@ -32,7 +32,7 @@ class ExporterSource:
       the same page comes again, and counts again. Profiling values, which DCGM averages between collections, come late
       by that time, and their totals are right over minutes; the claim is one sample of at most a second for all of
       it. Shorter stalls are not seen. For more, lower ``-c``.
-    - Of Xid errors only a change of the code is seen: of two equal ones in a row the second is not (CASES 40).
+    - Of Xid errors only a change of the code is seen: of two equal ones in a row the second is not (field case 40).
     """
 
     name = "dcgm-exporter"

@@ -1,6 +1,6 @@
 """From a gauge that holds the last Xid code to events.
 
-dcgm-exporter prints the code of the last Xid until it restarts (CASES 40), and prints nothing before the first one.
+dcgm-exporter prints the code of the last Xid until it restarts (field case 40), and prints nothing before the first.
 So an event is seen when the code changes to another one than 0. A second Xid of the same code changes nothing: it
 cannot be seen here. What was there at the first look is of unknown age, and is no event.
 """

@@ -41,7 +41,7 @@ def finest(track: Track) -> Mapping[str, float]:
 
 
 def _split(track: Track, start: float, end: float) -> Mapping[str, float]:
-    """DESIGN 3, *The honest numbers*, of the means over (start, end]. On an instance the engine is the claim."""
+    """The parts of docs/honest-numbers.md, of the means over (start, end]. On an instance the engine is the claim."""
     instance = track.device.entity.gpu_instance is not None
 
     def mean(channel: str) -> float:

@@ -15,6 +15,9 @@ SONAME = "libdcgm.so.4"
 OLDER = "libdcgm.so.3"
 """What bindings of 3.x look for: the same library, whose scenario says how old it is."""
 FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-pthread", "-fvisibility=hidden")
+STANDIN = "honest-test-hostengine"
+"""The process that requests go to where they shall cost something (trip.c)."""
+STANDIN_FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread")
 EXPORTS = ("dcgm*", "Dcgm*", "errorString", "honest_test_*")
 
 
@@ -33,6 +36,15 @@ def _export_map(without: Iterable[str]) -> str:
     return f"{{ global: {shown} local: {hidden} }};\n"
 
 
+def _build_standin(gcc: str, folder: Path) -> None:
+    partial = folder / f"{STANDIN}.{os.getpid()}"
+    command = [gcc, *STANDIN_FLAGS, "-o", str(partial), str(HERE / "standin" / "hostengine.c")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"the stand-in for a hostengine does not build:\n{done.stderr}")
+    partial.replace(folder / STANDIN)
+
+
 def build_player(folder: Path, *, without: Iterable[str] = (), flags: Iterable[str] = ()) -> Path:
     """The folder, for _dcgmInit, that holds the library; functions named in ``without`` are missing symbols."""
     gcc = compiler()
@@ -47,6 +59,7 @@ def build_player(folder: Path, *, without: Iterable[str] = (), flags: Iterable[s
     if done.returncode != 0:
         raise RuntimeError(f"the DCGM player does not build:\n{done.stderr}")
     partial.replace(folder / SONAME)
+    _build_standin(gcc, folder)
     if not (folder / OLDER).is_symlink():
         (folder / OLDER).symlink_to(SONAME)
     return folder

@@ -95,15 +95,20 @@ static dcgmReturn_t begin_with_lock(dcgmHandle_t handle, struct call *call) {
     return ST_OK;
 }
 
-dcgmReturn_t call_begin(struct call_counter *counter, dcgmHandle_t handle, long gpu, struct call *call) {
+dcgmReturn_t call_begin(struct call_counter *counter, dcgmHandle_t handle, long gpu, enum requests requests,
+                        struct call *call) {
     report_call(counter);
     usec now;
     pthread_mutex_lock(&player_lock);
     bool ready = initialized;
     pthread_mutex_unlock(&player_lock);
     if (!ready) return ST_UNINITIALIZED;
+    if (requests != REQUEST_NONE) report_request(counter);
     dcgmReturn_t code = call_faults(counter->name, gpu, &now);
     if (code != ST_OK) return code;
+    if (requests == REQUEST_SMALL) trip(handle, TRIP_SMALL, 0);
+    call->counter = counter;
+    call->handle = handle;
     pthread_mutex_lock(&player_lock);
     code = begin_with_lock(handle, call);
     if (code != ST_OK) pthread_mutex_unlock(&player_lock);
@@ -127,7 +132,7 @@ static void begin_scenario(void) {
 }
 
 DCGM_API dcgmReturn_t dcgmInit(void) {
-    static struct call_counter counter = {"dcgmInit", NULL, NULL};
+    static struct call_counter counter = {"dcgmInit", 0, NULL};
     usec now;
     pthread_mutex_lock(&player_lock);
     if (scenario == NULL) begin_scenario();
@@ -164,7 +169,7 @@ static void stop_embedded(void) {
 
 /* The next dcgmInit reads the scenario again. */
 DCGM_API dcgmReturn_t dcgmShutdown(void) {
-    static struct call_counter counter = {"dcgmShutdown", NULL, NULL};
+    static struct call_counter counter = {"dcgmShutdown", 0, NULL};
     usec now;
     dcgmReturn_t code = call_plain(&counter, &now);
     if (code != ST_OK) return code;
@@ -176,13 +181,15 @@ DCGM_API dcgmReturn_t dcgmShutdown(void) {
         scenario = NULL;
         initialized = false;
     }
-    return call_end(ST_OK);
+    pthread_mutex_unlock(&player_lock);
+    trip_close();
+    return ST_OK;
 }
 
 /* ---- embedded ---- */
 
 DCGM_API dcgmReturn_t dcgmStartEmbedded(int mode, dcgmHandle_t *handle) {
-    static struct call_counter counter = {"dcgmStartEmbedded", NULL, NULL};
+    static struct call_counter counter = {"dcgmStartEmbedded", 0, NULL};
     usec now;
     (void)mode;
     dcgmReturn_t code = call_plain(&counter, &now);
@@ -202,7 +209,7 @@ DCGM_API dcgmReturn_t dcgmStartEmbedded(int mode, dcgmHandle_t *handle) {
 }
 
 DCGM_API dcgmReturn_t dcgmStopEmbedded(dcgmHandle_t handle) {
-    ENTER(dcgmStopEmbedded, handle);
+    ENTER_AS(dcgmStopEmbedded, handle, -1, REQUEST_NONE);
     if (!call.engine->embedded) return call_end(ST_BADPARAM);
     stop_embedded();
     return call_end(ST_OK);
@@ -256,15 +263,20 @@ static dcgmReturn_t connect_to(struct call_counter *counter, const char *address
     code = await_engine(address, timeout_ms);
     /* A stopped hostengine accepts, and two silent requests later the handle looks as good as any. */
     for (int request = 0; code == ST_OK && request < 2; request++) {
+        report_request(counter); /* its version, and the login */
         await_answer(&remote, clock_now());
         if (!initialized) code = ST_UNINITIALIZED;
     }
     if (code == ST_OK && !engine_lives(&remote, clock_now())) code = ST_CONNECTION_NOT_VALID;
-    return call_end(code == ST_OK ? open_connection(persist, handle) : code);
+    code = call_end(code == ST_OK ? open_connection(persist, handle) : code);
+    if (code != ST_OK) return code;
+    trip_open();
+    for (int request = 0; request < 2; request++) trip(*handle, TRIP_SMALL, 0);
+    return ST_OK;
 }
 
 DCGM_API dcgmReturn_t dcgmConnect_v2(const char *address, dcgmConnectV2Params_v2 *params, dcgmHandle_t *handle) {
-    static struct call_counter counter = {"dcgmConnect_v2", NULL, NULL};
+    static struct call_counter counter = {"dcgmConnect_v2", 0, NULL};
     if (address == NULL || *address == '\0' || params == NULL || handle == NULL) return ST_BADPARAM;
     bool first = params->version == VERSION_OF(dcgmConnectV2Params_v1, 1);
     if (!first && params->version != VERSION_OF(dcgmConnectV2Params_v2, 2)) return ST_VER_MISMATCH;
@@ -273,21 +285,21 @@ DCGM_API dcgmReturn_t dcgmConnect_v2(const char *address, dcgmConnectV2Params_v2
 }
 
 DCGM_API dcgmReturn_t dcgmConnect_v3(const char *address, dcgmConnectV3Params_v1 *params, dcgmHandle_t *handle) {
-    static struct call_counter counter = {"dcgmConnect_v3", NULL, NULL};
+    static struct call_counter counter = {"dcgmConnect_v3", 0, NULL};
     if (address == NULL || *address == '\0' || params == NULL || handle == NULL) return ST_BADPARAM;
     if (params->version != VERSION_OF(dcgmConnectV3Params_v1, 1)) return ST_VER_MISMATCH;
     return connect_to(&counter, address, params->timeoutMs, params->persistAfterDisconnect != 0, handle);
 }
 
 DCGM_API dcgmReturn_t dcgmConnect(const char *address, dcgmHandle_t *handle) {
-    static struct call_counter counter = {"dcgmConnect", NULL, NULL};
+    static struct call_counter counter = {"dcgmConnect", 0, NULL};
     if (address == NULL || *address == '\0' || handle == NULL) return ST_BADPARAM;
     return connect_to(&counter, address, 0, false, handle);
 }
 
 /* Also of a dead hostengine: then there is nothing to tell it. */
 DCGM_API dcgmReturn_t dcgmDisconnect(dcgmHandle_t handle) {
-    static struct call_counter counter = {"dcgmDisconnect", NULL, NULL};
+    static struct call_counter counter = {"dcgmDisconnect", 0, NULL};
     usec now;
     dcgmReturn_t code = call_plain(&counter, &now);
     if (code != ST_OK) return code;

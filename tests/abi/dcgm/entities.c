@@ -64,10 +64,13 @@ static void lose(dcgmDeviceAttributes_v3 *attributes) {
     attributes->settings.migModeEnabled = INT32_BLANK;
 }
 
+/* The library asks for the latest values of so many fields. */
+enum { ATTRIBUTE_FIELDS = 26 };
+
 DCGM_API dcgmReturn_t dcgmGetDeviceAttributes(dcgmHandle_t handle, unsigned int id, dcgmDeviceAttributes_v3 *out) {
     if (out == NULL) return ST_BADPARAM;
     if (out->version != VERSION_OF(dcgmDeviceAttributes_v3, 3)) return ST_VER_MISMATCH;
-    ENTER_GPU(dcgmGetDeviceAttributes, handle, id);
+    ENTER_AS(dcgmGetDeviceAttributes, handle, id, REQUEST_VALUES);
     const struct gpu *gpu = scenario_gpu(id);
     if (gpu == NULL || !thing_present(scenario_thing((dcgmGroupEntityPair_t){FE_GPU, id}), call.now))
         return call_end(ST_BADPARAM);
@@ -76,7 +79,9 @@ DCGM_API dcgmReturn_t dcgmGetDeviceAttributes(dcgmHandle_t handle, unsigned int 
     out->version = version;
     out->settings.migModeEnabled = in_windows(&gpu->mig, call.now);
     if (gpu_lost(id, call.now)) lose(out);
-    return call_end(ST_OK);
+    call_end(ST_OK);
+    trip(handle, TRIP_LATEST, ATTRIBUTE_FIELDS);
+    return ST_OK;
 }
 
 DCGM_API dcgmReturn_t dcgmGetGpuInstanceHierarchy(dcgmHandle_t handle, dcgmMigHierarchy_v2 *out) {
@@ -173,7 +178,7 @@ static void put_version(dcgmVersionInfo_v2 *out) {
 
 /* Of the library: the same release as the hostengine. */
 DCGM_API dcgmReturn_t dcgmVersionInfo(dcgmVersionInfo_v2 *out) {
-    static struct call_counter counter = {"dcgmVersionInfo", NULL, NULL};
+    static struct call_counter counter = {"dcgmVersionInfo", 0, NULL};
     usec now;
     if (out == NULL) return ST_BADPARAM;
     if (out->version != VERSION_OF(dcgmVersionInfo_v2, 2)) return ST_VER_MISMATCH;

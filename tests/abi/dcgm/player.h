@@ -205,16 +205,18 @@ bool clock_wait(usec until, double patience);
 
 /* ---- accounting, and the state that processes share (report.c) ---- */
 
-enum gauge { OPEN_HANDLES, OPEN_GROUPS, OPEN_FIELD_GROUPS, OPEN_WATCHES, KEPT_SAMPLES, HANGING, TOTAL_CALLS, GAUGES };
+enum gauge { OPEN_HANDLES, OPEN_GROUPS, OPEN_FIELD_GROUPS, OPEN_WATCHES, KEPT_SAMPLES, HANGING, TOTAL_CALLS, REQUESTS, GAUGES };
 
 struct call_counter {
     const char *name;
-    unsigned long long *count;
-    const void *report; /* where count lies */
+    size_t slot;
+    const void *report; /* where it is a slot */
 };
 
 void report_open(void);
 void report_call(struct call_counter *counter);
+/* Of a function that was counted as called. */
+void report_request(struct call_counter *counter);
 void report_add(enum gauge gauge, long long amount);
 usec report_origin(usec now);
 void report_pause(bool embedded, bool paused, usec time);
@@ -279,6 +281,8 @@ struct engine {
 
 /* One call into the library. */
 struct call {
+    struct call_counter *counter;
+    dcgmHandle_t handle;
     struct engine *engine;
     unsigned int connection;
     usec now;
@@ -287,25 +291,43 @@ struct call {
 extern pthread_mutex_t player_lock;
 extern struct scenario *scenario;
 
+/* How many requests a call makes of the hostengine before it has an answer. */
+enum requests {
+    REQUEST_NONE,   /* it is the library's own affair */
+    REQUEST_SMALL,  /* one, of a small message */
+    REQUEST_VALUES, /* one whose answer holds values: counted; the function pays for it (trip), when it knows them */
+};
+
 /*
- * Counts the call, lets faults happen, checks the handle, and brings the engine up to now. On ST_OK the caller holds
- * player_lock; call_end gives it back and passes the code through.
+ * Counts the call and its request, lets faults happen, checks the handle, and brings the engine up to now. On ST_OK the
+ * caller holds player_lock; call_end gives it back and passes the code through.
  */
-dcgmReturn_t call_begin(struct call_counter *counter, dcgmHandle_t handle, long gpu, struct call *call);
+dcgmReturn_t call_begin(struct call_counter *counter, dcgmHandle_t handle, long gpu, enum requests requests,
+                        struct call *call);
 dcgmReturn_t call_end(dcgmReturn_t code);
 /* The same for calls that need no handle: counting and faults only; the lock is not held afterwards. */
 dcgmReturn_t call_plain(struct call_counter *counter, usec *now);
 
-#define ENTER_GPU(function_name, handle, gpu)                                          \
+#define ENTER_AS(function_name, handle, gpu, requests)                                 \
     struct call call;                                                                  \
     do {                                                                               \
-        static struct call_counter counter_ = {#function_name, NULL, NULL};                  \
-        dcgmReturn_t begun_ = call_begin(&counter_, handle, gpu, &call);               \
+        static struct call_counter counter_ = {#function_name, 0, NULL};               \
+        dcgmReturn_t begun_ = call_begin(&counter_, handle, gpu, requests, &call);     \
         if (begun_ != ST_OK) return begun_;                                            \
     } while (0)
+#define ENTER_GPU(function_name, handle, gpu) ENTER_AS(function_name, handle, gpu, REQUEST_SMALL)
 #define ENTER(function_name, handle) ENTER_GPU(function_name, handle, -1)
 
 dcgmReturn_t call_faults(const char *function, long gpu, usec *now); /* faults.c; without the lock */
+
+/* ---- what a request costs (trip.c); never with player_lock, but for small ones ---- */
+
+enum trip_kind { TRIP_SMALL, TRIP_SINCE, TRIP_LATEST };
+
+void trip_open(void);
+void trip_close(void);
+/* Returns when the answer, with that many values, is back. Nothing where requests are free, or embedded. */
+void trip(dcgmHandle_t handle, enum trip_kind kind, size_t values);
 
 /* ---- groups (groups.c) ---- */
 

@@ -18,6 +18,8 @@ class Playing:
     report_path: Path
     clock: VirtualClock | None
     """None: real time since the first initialization."""
+    costed: bool = False
+    """Each request to the hostengine is a round trip to a second process, a child of the one that connects."""
 
     def variables(self) -> dict[str, str]:
         """What the player needs; the library's folder is for _dcgmInit, or as a part of LD_LIBRARY_PATH."""
@@ -25,6 +27,7 @@ class Playing:
             "HONEST_TEST_DCGM_SCENARIO": str(self.scenario_path),
             "HONEST_TEST_DCGM_CLOCK": str(self.clock.path) if self.clock is not None else "",
             "HONEST_TEST_DCGM_REPORT": str(self.report_path),
+            "HONEST_TEST_DCGM_REQUEST_COST": "socket" if self.costed else "",
         }
 
     def environment(self) -> dict[str, str]:
@@ -45,9 +48,10 @@ def play(
     clock: VirtualClock | None = None,
     real_time: bool = False,
     start: float = 0.0,
+    costed: bool = False,
 ) -> Playing:
     """Under a clock of its own, that of another player, or in real time."""
     folder.mkdir(parents=True, exist_ok=True)
     if clock is None and not real_time:
         clock = VirtualClock(folder / "clock", start)
-    return Playing(library, write_scenario(scenario, folder / "scenario"), folder / "report", clock)
+    return Playing(library, write_scenario(scenario, folder / "scenario"), folder / "report", clock, costed)

@@ -1,5 +1,5 @@
 /*
- * Accounting: how often each function was called, and what is held open. It lies in a file that tests read from
+ * Accounting: how often each function was called, how many requests it made of the hostengine, and what is held open. It lies in a file that tests read from
  * outside, and that processes of one scenario share (HONEST_TEST_DCGM_REPORT), else in plain memory. Whether
  * profiling is paused lies there too: it is a state of the hostengine, whoever asks for it.
  */
@@ -19,7 +19,7 @@ struct report {
     long long gauges[8];
     struct {
         char name[NAME_LENGTH];
-        unsigned long long count;
+        unsigned long long calls, requests;
     } functions[FUNCTION_MAX];
     usec origin;
     unsigned long long pause_count;
@@ -58,28 +58,36 @@ void report_open(void) {
 }
 
 /* Two processes may come here at once: a name's first byte is what claims a slot. */
-static unsigned long long *slot_of(const char *name) {
+static size_t slot_of(const char *name) {
     struct report *at = report;
     for (size_t i = 0; i < FUNCTION_MAX; i++) {
         char *slot = at->functions[i].name, empty = '\0';
         if (__atomic_compare_exchange_n(slot, &empty, *name, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             snprintf(slot + 1, NAME_LENGTH - 1, "%s", name + 1);
-            return &at->functions[i].count;
+            return i;
         }
-        if (strncmp(slot, name, NAME_LENGTH - 1) == 0) return &at->functions[i].count;
+        if (strncmp(slot, name, NAME_LENGTH - 1) == 0) return i;
     }
     abort(); /* more functions than the table has room for */
 }
 
 void report_call(struct call_counter *counter) {
     pthread_mutex_lock(&report_lock);
-    if (counter->count == NULL || counter->report != report) {
-        counter->count = slot_of(counter->name);
+    if (counter->report != report) {
+        counter->slot = slot_of(counter->name);
         counter->report = report;
     }
-    __atomic_add_fetch(counter->count, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&report->functions[counter->slot].calls, 1, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&report_lock);
     report_add(TOTAL_CALLS, 1);
+}
+
+void report_request(struct call_counter *counter) {
+    pthread_mutex_lock(&report_lock);
+    if (counter->report == report)
+        __atomic_add_fetch(&report->functions[counter->slot].requests, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&report_lock);
+    report_add(REQUESTS, 1);
 }
 
 void report_add(enum gauge gauge, long long amount) {
@@ -138,6 +146,6 @@ DCGM_API long long honest_test_hanging(void) { return gauge_of(HANGING); }
 DCGM_API unsigned long long honest_test_calls(const char *name) {
     const struct report *at = report;
     for (size_t i = 0; i < FUNCTION_MAX && at->functions[i].name[0] != '\0'; i++)
-        if (strcmp(at->functions[i].name, name) == 0) return __atomic_load_n(&at->functions[i].count, __ATOMIC_RELAXED);
+        if (strcmp(at->functions[i].name, name) == 0) return __atomic_load_n(&at->functions[i].calls, __ATOMIC_RELAXED);
     return 0;
 }

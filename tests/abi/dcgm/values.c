@@ -13,6 +13,7 @@ struct row {
     usec time; /* 0 where there is no sample */
     bool sampled;
     struct reading reading;
+    size_t request; /* of values since: how many values come with the request whose first row this is; else 0 */
 };
 
 struct rows {
@@ -43,7 +44,7 @@ static void add_row(struct rows *rows, const struct row *row) {
 }
 
 static void add_sample(struct rows *rows, const struct series *series, const struct sample *sample) {
-    struct row row = {series->entity, series->field, series->type, ST_OK, sample->time, true, sample->reading};
+    struct row row = {series->entity, series->field, series->type, ST_OK, sample->time, true, sample->reading, 0};
     add_row(rows, &row);
 }
 
@@ -76,6 +77,7 @@ static void collect_since(struct rows *rows, const struct call *call, dcgmGroupE
         for (size_t i = from; i < series->count; i++) add_sample(rows, series, nth(series, i));
     }
     if (rows->count == before) add_absence(rows, call->engine, entity, field, series, call->now);
+    rows->items[before].request = rows->count - before;
 }
 
 static void collect_latest(struct rows *rows, const struct call *call, dcgmGroupEntityPair_t entity,
@@ -99,11 +101,20 @@ static dcgmFieldValue_v1 value_of(const struct row *row, usec wall) {
     return value;
 }
 
-/* Callbacks may call the library again, so they run without the lock. 1: a callback wanted to stop. */
-static int deliver(const struct rows *rows, const usec *walls, valuesCallback_v2 callback, void *user) {
+/*
+ * Callbacks may call the library again, so they run without the lock. 1: a callback wanted to stop. The library asks
+ * for values since one field of one entity after the other, with callbacks in between; what comes after a stop is never
+ * asked for.
+ */
+static int deliver(const struct rows *rows, const struct call *call, const usec *walls, valuesCallback_v2 callback,
+                   void *user) {
     int stop = 0;
     for (size_t i = 0; i < rows->count && stop == 0; i++) {
         const struct row *row = &rows->items[i];
+        if (row->request > 0) {
+            report_request(call->counter);
+            trip(call->handle, TRIP_SINCE, row->request);
+        }
         dcgmFieldValue_v1 value = value_of(row, walls[i]);
         stop = callback((int)row->entity.entityGroupId, row->entity.entityId, &value, 1, user) != 0;
     }
@@ -117,11 +128,13 @@ static usec *walls_of(const struct rows *rows) {
     return walls;
 }
 
-/* Ends with the lock given back. */
-static int hand_out(struct rows *rows, valuesCallback_v2 callback, void *user) {
+/* Ends with the lock given back; `asked` is what the rows' common request was. */
+static int hand_out(struct rows *rows, const struct call *call, enum trip_kind asked, valuesCallback_v2 callback,
+                    void *user) {
     usec *walls = walls_of(rows);
     call_end(ST_OK);
-    int stopped = deliver(rows, walls, callback, user);
+    trip(call->handle, asked, asked == TRIP_LATEST ? rows->count : 0);
+    int stopped = deliver(rows, call, walls, callback, user);
     free(walls);
     free(rows->items);
     return stopped;
@@ -131,9 +144,10 @@ DCGM_API dcgmReturn_t dcgmGetValuesSince_v2(dcgmHandle_t handle, dcgmGpuGrp_t gr
                                             long long since, long long *next, valuesCallback_v2 callback, void *user) {
     if (next == NULL || callback == NULL) return ST_BADPARAM;
     *next = since;
-    ENTER(dcgmGetValuesSince_v2, handle);
+    ENTER(dcgmGetValuesSince_v2, handle); /* the request for what is in the field group */
     const struct field_group *fields = field_group_find(call.engine, fields_id);
     if (fields == NULL) return call_end(ST_NO_DATA);
+    report_request(call.counter); /* for what is in the group */
     const struct group *group = group_find(call.engine, group_id, call.now);
     if (group == NULL) return call_end(ST_NOT_CONFIGURED);
     struct rows rows = {0, NULL};
@@ -141,7 +155,7 @@ DCGM_API dcgmReturn_t dcgmGetValuesSince_v2(dcgmHandle_t handle, dcgmGpuGrp_t gr
         for (unsigned int j = 0; j < fields->info.numFieldIds; j++)
             collect_since(&rows, &call, group->entities[i], fields->info.fieldIds[j], since);
     usec end = wall_of(call.now);
-    if (hand_out(&rows, callback, user) == 0) *next = end + 1;
+    if (hand_out(&rows, &call, TRIP_SMALL, callback, user) == 0) *next = end + 1;
     return ST_OK;
 }
 
@@ -150,7 +164,7 @@ DCGM_API dcgmReturn_t dcgmGetValuesSince_v2(dcgmHandle_t handle, dcgmGpuGrp_t gr
 DCGM_API dcgmReturn_t dcgmGetLatestValues_v2(dcgmHandle_t handle, dcgmGpuGrp_t group_id, dcgmFieldGrp_t fields_id,
                                              valuesCallback_v2 callback, void *user) {
     if (callback == NULL) return ST_BADPARAM;
-    ENTER(dcgmGetLatestValues_v2, handle);
+    ENTER_AS(dcgmGetLatestValues_v2, handle, -1, REQUEST_VALUES);
     const struct group *group = group_find(call.engine, group_id, call.now);
     if (group == NULL) return call_end(ST_NOT_CONFIGURED);
     const struct field_group *fields = field_group_find(call.engine, fields_id);
@@ -159,7 +173,7 @@ DCGM_API dcgmReturn_t dcgmGetLatestValues_v2(dcgmHandle_t handle, dcgmGpuGrp_t g
     for (size_t i = 0; i < group->count; i++)
         for (unsigned int j = 0; j < fields->info.numFieldIds; j++)
             collect_latest(&rows, &call, group->entities[i], fields->info.fieldIds[j]);
-    hand_out(&rows, callback, user);
+    hand_out(&rows, &call, TRIP_LATEST, callback, user);
     return ST_OK;
 }
 
@@ -178,7 +192,7 @@ DCGM_API dcgmReturn_t dcgmEntitiesGetLatestValues(dcgmHandle_t handle, dcgmGroup
                                                   unsigned int field_count, unsigned int flags,
                                                   dcgmFieldValue_v2 values[]) {
     if (!entities || entity_count < 1 || !fields || field_count < 1 || !values) return ST_BADPARAM;
-    ENTER(dcgmEntitiesGetLatestValues, handle);
+    ENTER_AS(dcgmEntitiesGetLatestValues, handle, -1, REQUEST_VALUES);
     refuse_live_profiling(fields, field_count, flags);
     struct rows rows = {0, NULL};
     for (unsigned int i = 0; i < entity_count; i++) {
@@ -189,7 +203,7 @@ DCGM_API dcgmReturn_t dcgmEntitiesGetLatestValues(dcgmHandle_t handle, dcgmGroup
                 continue;
             }
             struct reading reading = reading_now(call.engine, entities[i], fields[j], call.now);
-            struct row row = {entities[i], fields[j], meta->type, ST_OK, call.now, true, reading};
+            struct row row = {entities[i], fields[j], meta->type, ST_OK, call.now, true, reading, 0};
             add_row(&rows, &row);
         }
     }
@@ -206,19 +220,23 @@ DCGM_API dcgmReturn_t dcgmEntitiesGetLatestValues(dcgmHandle_t handle, dcgmGroup
         to->ts = row->sampled ? wall_of(row->time) : 0;
         put(row->type, &row->reading, &to->value);
     }
+    call_end(ST_OK);
+    trip(handle, TRIP_LATEST, rows.count);
     free(rows.items);
-    return call_end(ST_OK);
+    return ST_OK;
 }
 
 DCGM_API dcgmReturn_t dcgmEntityGetLatestValues(dcgmHandle_t handle, int entity_group, int eid,
                                                 unsigned short fields[], unsigned int count,
                                                 dcgmFieldValue_v1 values[]) {
     if (!fields || count < 1 || !values) return ST_BADPARAM;
-    ENTER(dcgmEntityGetLatestValues, handle);
+    ENTER_AS(dcgmEntityGetLatestValues, handle, -1, REQUEST_VALUES);
     struct rows rows = {0, NULL};
     for (unsigned int i = 0; i < count; i++)
         collect_latest(&rows, &call, (dcgmGroupEntityPair_t){(unsigned int)entity_group, (unsigned int)eid}, fields[i]);
     for (size_t i = 0; i < rows.count; i++) values[i] = value_of(&rows.items[i], wall_of(rows.items[i].time));
+    call_end(ST_OK);
+    trip(handle, TRIP_LATEST, rows.count);
     free(rows.items);
-    return call_end(ST_OK);
+    return ST_OK;
 }

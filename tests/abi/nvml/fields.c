@@ -36,9 +36,6 @@ static const struct field fields[] = {
     {143, VALUE_UINT, "remapped_uncorrectable"},
     {144, VALUE_UINT, "remapped_pending"},
     {145, VALUE_UINT, "remapped_failed"},
-    {164, VALUE_UINT, "nvlink.speed"},
-    {165, VALUE_UINT, "nvlink.state"},
-    {166, VALUE_UINT, "nvlink.version"},
     {185, VALUE_UINT, "power_average_mw"},
     {186, VALUE_UINT, "power_mw"},
     {187, VALUE_UINT, "power_limit_min_mw"},
@@ -48,6 +45,16 @@ static const struct field fields[] = {
     {191, VALUE_ULLONG, "energy_mj"},
     {192, VALUE_UINT, "power_limit_mw"},
 };
+
+/* Of one link, which scopeId names. */
+static const char *link_field(unsigned int id) {
+    switch (id) {
+        case 164: return "speed";
+        case 165: return "state";
+        case 166: return "version";
+        default: return NULL;
+    }
+}
 
 static const struct field *known_field(unsigned int id) {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -96,7 +103,15 @@ static void read_field(const struct call *call, nvmlFieldValue_t *value) {
     value->nvmlReturn = call_faults(call, name, false);
     if (value->nvmlReturn != NVML_SUCCESS) return;
     const struct field *field = known_field(value->fieldId);
-    struct reading reading = series_at(field_series(call, value, field), call->now);
+    const struct series *series = field_series(call, value, field);
+    const char *of_link = link_field(value->fieldId);
+    if (series == NULL && of_link != NULL) {
+        unsigned int number = 0;
+        value->nvmlReturn = link_number(call, value->scopeId, of_link, &number);
+        if (value->nvmlReturn == NVML_SUCCESS) put_value(value, VALUE_UINT, number);
+        return;
+    }
+    struct reading reading = series_at(series, call->now);
     value->nvmlReturn = reading.error;
     if (reading.error != NVML_SUCCESS) return;
     char type_key[48];

@@ -31,7 +31,7 @@ static nvmlReturn_t check_link(const struct call *call, unsigned int link) {
     return link < links ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-static nvmlReturn_t link_number(const struct call *call, unsigned int link, const char *name, unsigned int *out) {
+nvmlReturn_t link_number(const struct call *call, unsigned int link, const char *name, unsigned int *out) {
     nvmlReturn_t result = check_link(call, link);
     if (result != NVML_SUCCESS) return result;
     char key[40];

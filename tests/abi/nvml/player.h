@@ -215,6 +215,9 @@ size_t enumerate(struct scenario *scenario, double now, struct gpu **out, size_t
         if (begun_ != NVML_SUCCESS) return begun_;                                                    \
     } while (0)
 
+/* A number of one NVLink link (links.c): "state", "speed", "version". */
+nvmlReturn_t link_number(const struct call *call, unsigned int link, const char *name, unsigned int *out);
+
 /* ---- MIG (mig.c) and GPM (gpm.c), as other files need them ---- */
 
 const struct layout *layout_at(const struct gpu *gpu, double now);

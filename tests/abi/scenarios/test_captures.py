@@ -1,29 +1,22 @@
-"""The machines of nodes.py are those of the captures, where the captures lie beside the repository."""
+"""The machines of nodes.py are those of the captures."""
 
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+from tests.data import capture
 
 from ..nvml.build import player_library
 from ..nvml.scenario import MIB, Gpu, Scenario, Value
 from .nodes import a100_mig_node, b200_node, h100_mig_node, h100_node, p100_node, t4_node, v100_node
 
-DATA = Path(__file__).parents[4] / "shared" / "data"
 REPORTS = [
     ("qx-h100.xml", h100_node()),
     ("qx-b200.xml", b200_node()),
     ("qx-t4.xml", t4_node()),
     ("a100-sxm4-v12.xml", a100_mig_node()),
 ]
-
-
-def capture(name: str) -> Path:
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"the capture {name} is not beside this repository")
-    return path
 
 
 def number(text: str | None) -> float:

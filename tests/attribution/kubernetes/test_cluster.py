@@ -89,7 +89,7 @@ def replicas(*names: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_pod_that_has_ended_drops_out_although_the_kubelet_lists_it(node: Node, phase: str) -> None:
-    """Case 52: a kubelet of before Kubernetes 1.34 goes on listing it."""
+    """Field case 52: a kubelet of before Kubernetes 1.34 goes on listing it."""
     node.kubelet.pods(replicas("done", "runs"))
     node.api.put(api_pod("done"))
     node.api.put(api_pod("runs", number=2))
@@ -198,7 +198,7 @@ def test_a_cluster_of_nothing_says_nothing() -> None:
 
 
 def test_devices_of_claims_are_found_by_resource_slices(node: Node) -> None:
-    """Case 58: GPUs and MIG devices that a claim gave."""
+    """Field case 58: GPUs and MIG devices that a claim gave."""
     node.kubelet.pods([claiming("whole", (NODE, "gpu-0")), claiming("slice", (NODE, "gpu-1-mig-9-7-1"))])
     node.api.put(api_slice("s", {"gpu-0": B, "gpu-1-mig-9-7-1": MIG, "gpu-1-mig-19": None}, version="v1"), PATHS[0])
     node.start()

@@ -11,7 +11,7 @@ from exporter.model import Device, Entity
 
 A, B = "GPU-0aaaaaaa-1111-2222-3333-444444444444", "GPU-0bbbbbbb-1111-2222-3333-444444444444"
 MIG = "MIG-0ccccccc-1111-2222-3333-444444444444"
-# the driver's index, the minor number and the order of this list all differ (CASES 54)
+# the driver's index, the minor number and the order of this list all differ (field case 54)
 DEVICES = (
     Device(Entity(B), "0", minor="6"),
     Device(Entity(A), "1", minor="0", mig_enabled=True),
@@ -48,7 +48,7 @@ def test_devices_that_are_not_here(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "ABCD-0", B[:-1], f"{B}0", f"{B}::x", "nvidia", "nvidia0/", "0", f" {B}", f"{B}\n"]
+    "text", ["", "ABCD-0", B[:-1], f"{B}0", f"{B}-3", f"{B}::x", "nvidia", "nvidia0/", "0", f" {B}", f"{B}\n"]
 )
 def test_nothing_is_matched_by_prefix(text: str) -> None:
     assert parse(text) is None

@@ -109,7 +109,7 @@ def v100(number: int = 0) -> Gpu:
 
 
 def t4(number: int = 0) -> Gpu:
-    """No FP64 and no NVLink (CASES 27)."""
+    """No FP64 and no NVLink (field case 27)."""
     groups = (MetricGroup(0, 1, (1002, 1003, 1004, 1007)), MetricGroup(0, 3, (1008,)), *A10_GROUPS[2:5])
     return _of_groups(number, "Tesla T4", Module(groups, combination=None))
 

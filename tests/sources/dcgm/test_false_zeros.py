@@ -1,4 +1,4 @@
-"""Links that are reported at 0 for ever (CASES 25, 26): what can be told of them, and what cannot."""
+"""Links that are reported at 0 for ever (field cases 25, 26): what can be told of them, and what cannot."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_idle_link_stays_at_zero(drive: Drive) -> None:
 
 @pytest.mark.parametrize("made", [gpu(), a100()], ids=["h100", "a100"])
 def test_nvlink_at_zero_while_the_driver_counts_is_refused(drive: Drive, made: Gpu) -> None:
-    """CASES 26: a DGX A100."""
+    """Field case 26: a DGX A100."""
     view = settled(drive, with_fields(made, {**ZERO_NVLINK, 449: 81_000.0}))
     assert all(view.absences[name] is Absence.CONTRADICTED for name in NVLINKS)
     assert not set(NVLINKS) & set(view.means)
@@ -91,7 +91,7 @@ def test_a_witness_that_is_blank_says_nothing(drive: Drive, blank: Blank | float
 
 
 def test_before_hopper_pcie_at_zero_for_minutes_of_kernels_is_marked(drive: Drive) -> None:
-    """CASES 25: an L40S, whose PCIe nothing else in DCGM counts. The value stays: it cannot be proved false."""
+    """Field case 25: an L40S, whose PCIe nothing else in DCGM counts. The value stays: it cannot be proved false."""
     observer = Observer(drive(node(with_fields(a100(), ZERO_PCIE))))
     assert not observer.until(PATIENCE - 10)[board()].suspects
     view = observer.until(PATIENCE + 10)[board()]

@@ -14,6 +14,7 @@ from tests.abi.dcgm.values import Counter, Events, Value, steps
 from .conftest import Drive
 from .driving import SHIFT, absences, of, spans, values
 from .nodes import board, geforce, gpu, node, t4, v100, with_fields
+from .observing import Observer
 
 
 def test_an_h100_gives_the_full_set(drive: Drive) -> None:
@@ -84,17 +85,25 @@ def test_a_sample_covers_the_time_since_the_one_before(drive: Drive) -> None:
     driver = drive(node(with_fields(gpu(), {1002: shape, 203: steps((0.0, 0.0), (1.3, 80.0))})))
     driver.run(0.0, 3.0)
     sm = [span for batch in driver.batches for span in spans(of(batch, "sm"))]
-    assert sm == pytest.approx([(0.0, 0.9, 0.2), (0.9, 1.8, (0.4 * 0.2 + 0.5 * 0.9) / 0.9), (1.8, 2.7, 0.9)])
+    assert sm == pytest.approx([(0.0, 1.1, 0.2), (1.1, 2.2, (0.2 * 0.2 + 0.9 * 0.9) / 1.1)])
     busy = [span for batch in driver.batches for span in spans(of(batch, "busy"))]
-    assert busy == pytest.approx([(0.0, 0.9, 0.0), (0.9, 1.8, 0.8), (1.8, 2.7, 0.8)])
+    assert busy == pytest.approx([(0.0, 1.1, 0.0), (1.1, 2.2, 0.8)])
 
 
-def test_every_read_has_a_sample(drive: Drive) -> None:
-    driver = drive(node(gpu()))
-    for batch in driver.run(0.0, 30.0)[1:]:
-        assert of(batch, "sm")
-        assert of(batch, "busy")
+def test_a_read_finds_one_sample_of_a_mean_at_most_and_the_gauge_stands_without_one(drive: Drive) -> None:
+    """It is sampled a little less often than it is read, so that the latest sample is all there is."""
+    observer = Observer(drive(node(gpu())))
+    for second in range(3, 60):
+        view = observer.until(float(second))[board()]
+        assert {"busy", "sm", "dram", "pcie_transmit"} <= set(view.means)
+        assert view.honest is not None
+        batch = observer.driver.batches[-1]
+        assert len(of(batch, "sm")) <= 1
         assert of(batch, "power")
+        assert of(batch, "temperature")
+    pieces = [span for batch in observer.driver.batches for span in spans(of(batch, "sm"))]
+    assert len(pieces) == 53
+    assert [a[1] for a in pieces[:-1]] == [b[0] for b in pieces[1:]]
 
 
 def test_all_samples_since_the_last_read_are_used(drive: Drive) -> None:
@@ -104,18 +113,18 @@ def test_all_samples_since_the_last_read_are_used(drive: Drive) -> None:
     driver.run(0.0, 30.0, 3.0)
     readings = [reading for batch in driver.batches for reading in of(batch, "sm")]
     pieces = spans(readings)
-    assert len(pieces) == 300
+    assert len(pieces) == 272
     assert [a[1] for a in pieces[:-1]] == [b[0] for b in pieces[1:]]
-    expected = 0.2 * 7.03 + 0.9 * 0.01 + 0.1 * (20.333 - 7.04) + 0.5 * (30 - 20.333)
+    expected = 0.2 * 7.03 + 0.9 * 0.01 + 0.1 * (20.333 - 7.04) + 0.5 * (29.92 - 20.333)
     assert sum((end - start) * value for start, end, value in pieces) == pytest.approx(expected, rel=1e-6)
 
 
 def test_reading_at_10_hz(drive: Drive) -> None:
     driver = drive(node(gpu()), interval=0.1)
     batches = driver.run(0.0, 3.0, 0.1)
-    assert sum(len(spans(of(batch, "sm"))) for batch in batches) == 30
+    assert sum(len(spans(of(batch, "sm"))) for batch in batches) == 27
     assert all(of(batch, "power") for batch in batches)
-    assert len({reading.end for batch in batches for reading in of(batch, "power")}) == 4
+    assert len({reading.end for batch in batches for reading in of(batch, "power")}) == 3
 
 
 def test_clock_events_are_one_reading_each(drive: Drive) -> None:
@@ -126,7 +135,7 @@ def test_clock_events_are_one_reading_each(drive: Drive) -> None:
 
 
 def test_each_xid_is_one_event(drive: Drive) -> None:
-    """Two equal ones in a row are two (CASES 40), what was before is nobody's, and code 0 is none (CASES 14)."""
+    """Two equal ones in a row are two (field case 40), what was before is nobody's, code 0 is none (field case 14)."""
     events = Events(((-5.0, 79.0), (1.25, 31.0), (1.5, 31.0), (2.5, 0.0), (3.5, 43.0)))
     driver = drive(node(with_fields(gpu(), {230: events})))
     driver.run(0.0, 5.0)
@@ -144,7 +153,7 @@ def test_samples_of_other_clients_from_before_are_not_ours(drive: Drive) -> None
 
 
 def test_blanks_are_absent_with_their_reason(drive: Drive) -> None:
-    """Never scaled, and never a value carried on (CASES 1 to 4)."""
+    """Never scaled, and never a value carried on (field cases 1 to 4)."""
     fields: dict[int, Value] = {
         140: Blank.NOT_SUPPORTED,
         155: steps((0.0, 600.0), (2.5, Blank.UNSET)),
@@ -177,26 +186,24 @@ def test_fields_that_fall_silent_are_absent_after_a_while(drive: Drive) -> None:
     assert values(driver.read(4.0))["power"] == 612.5
     for at in (5.0, 6.0, 7.0):
         driver.read(at)
-    assert absences(driver.read(8.0)) == {
-        "power": Absence.NO_DATA,
-        "temperature": Absence.NO_DATA,
-        "tensor": Absence.NO_DATA,
-    }
-    driver.run(9.0, 21.0)
+    assert absences(driver.read(8.0)) == {"power": Absence.NO_DATA, "tensor": Absence.NO_DATA}
+    assert values(driver.run(9.0, 15.0)[-1])["temperature"] == 55.0  # sampled every 5 s
+    assert absences(driver.read(16.0))["temperature"] is Absence.NO_DATA
+    driver.run(17.0, 21.0)
     assert of(driver.batches[-1], "tensor") == []
-    (reading,) = of(driver.read(22.0), "tensor")
-    assert spans([reading]) == [(20.7, 21.6, 0.82)]
+    (reading,) = [reading for batch in driver.run(22.0, 23.0) for reading in of(batch, "tensor")]
+    assert spans([reading]) == [(20.9, 22.0, 0.82)]
 
 
 def test_a_blank_in_between_leaves_a_gap_and_no_wrong_mean(drive: Drive) -> None:
     driver = drive(node(gpu(), value_faults=(blanking(1002, 2.0, 3.0),)))
-    driver.run(0.0, 5.0)
+    driver.run(0.0, 7.0)
     got = [span[:2] for batch in driver.batches for span in spans(of(batch, "sm"))]
-    assert got == [(0.0, 0.9), (0.9, 1.8), (2.7, 3.6), (3.6, 4.5)]
+    assert got == [(0.0, 1.1), (2.2, 3.3), (3.3, 4.4), (4.4, 5.5), (5.5, 6.6)]
 
 
 def test_each_gpu_is_asked_what_it_supports(drive: Drive) -> None:
-    """A mixed node: what GPU 0 has says nothing of the others (CASES 27)."""
+    """A mixed node: what GPU 0 has says nothing of the others (field case 27)."""
     driver = drive(node(geforce(0), v100(1), t4(2), gpu(3)))
     *_, batch = driver.run(0.0, 3.0)
     got = {number: set(values(batch, board(number))) & set(PROFILING) for number in range(4)}

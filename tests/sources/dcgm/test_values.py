@@ -8,8 +8,8 @@ from exporter.fields import CLAIM, FIELDS, FP64_BLANK, INT32_BLANK, INT64_BLANK,
 from exporter.model import Absence
 from exporter.sources.dcgm.bindings import Bindings
 from exporter.sources.dcgm.measurement import ENGINES
+from exporter.sources.dcgm.rows import HEAD
 from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, SPECS, blank_of
-from exporter.sources.dcgm.watches import ROW
 
 REASONS = [Absence.BLANK, Absence.NOT_FOUND, Absence.NOT_SUPPORTED, Absence.NOT_PERMITTED, Absence.BLANK]
 
@@ -77,6 +77,6 @@ def test_totals_are_values(value: int) -> None:
 def test_rows_are_laid_out_as_the_bindings_say(bindings: Bindings) -> None:
     layout = bindings.structs.c_dcgmFieldValue_v1
     offsets = [getattr(layout, name).offset for name in ("fieldId", "fieldType", "status", "ts", "value")]
-    packed = ROW.pack(1, 2, 3, 4, 5, 6)
+    packed = HEAD.pack(1, 2, 3, 4, 5, 6)
     assert [packed[offset] for offset in offsets] == [2, 3, 4, 5, 6]
-    assert layout.value.offset + 8 == ROW.size
+    assert layout.value.offset + 8 == HEAD.size

@@ -33,7 +33,15 @@ def test_a_lost_gpu_is_named_and_the_others_go_on(driven: Drive) -> None:
 
 
 def test_a_gpu_that_is_lost_within_a_read_is_lost_as_a_whole(driven: Drive) -> None:
-    calls = ("nvmlDeviceGetMigMode", "nvmlGpmSampleGet", "nvmlDeviceGetSamples", "nvmlDeviceGetPowerUsage")
+    calls = (
+        "nvmlDeviceGetMigMode",
+        "nvmlGpmSampleGet",
+        "nvmlDeviceGetSamples",
+        "nvmlDeviceGetFieldValues",
+        "field.83",
+        "nvmlDeviceGetClockInfo",
+        "nvmlDeviceGetCurrentClocksEventReasons",
+    )
     for call in calls:
         scenario = replace(h100_node(1), faults=(failing(call, Code.GPU_IS_LOST, start=2),))
         *_, last = driven(scenario, "source = make(); result = reads(source, 0, 1, 2)").result

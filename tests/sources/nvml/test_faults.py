@@ -107,7 +107,9 @@ def test_metrics_that_fail_together_cost_their_interval(driven: Drive) -> None:
     assert found.playing.report().open_samples == 0
 
 
-@pytest.mark.parametrize(("field", "call"), [("power", "nvmlDeviceGetPowerUsage"), ("ecc_corrected", "*EccErrors")])
+@pytest.mark.parametrize(
+    ("field", "call"), [("power", "field.185"), ("ecc_corrected", "field.5"), ("sm_clock", "*GetClockInfo")]
+)
 def test_a_value_that_fails_is_absent_and_the_others_are_there(driven: Drive, field: str, call: str) -> None:
     scenario = replace(one(h100()), faults=(failing(call, Code.UNKNOWN),))
     last = driven(scenario, READS).result[-1]
@@ -120,12 +122,12 @@ def test_an_error_of_our_own_costs_its_gpu_alone(driven: Drive) -> None:
     script = """
     source = make()
     reads(source, 0)
-    def broken(handle):
+    def broken(handle, kind):
         if pynvml.nvmlDeviceGetMinorNumber(handle) == 1:
             raise ValueError("odd answer")
         return 60.0
     import pynvml
-    pynvml.nvmlDeviceGetPowerUsage = broken
+    pynvml.nvmlDeviceGetClockInfo = broken
     result = reads(source, 1, 2)
     """
     found = driven(h100_node(2), script)

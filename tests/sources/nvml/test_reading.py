@@ -166,7 +166,7 @@ def test_processes_and_their_share(driven: Drive) -> None:
     assert first[3] == pytest.approx(0.6)
     assert second[1] == 11
     assert second[2] is None  # the driver does not tell
-    assert second[3] is None  # above 100: dropped (CASES 7)
+    assert second[3] is None  # above 100: dropped (field case 7)
     (key,) = [key for key in last["values"] if key.endswith(" processes")]
     assert last["values"][key] == 2.0
 
@@ -189,3 +189,13 @@ def test_host_to_device_copies_are_received_bytes(driven: Drive) -> None:
 def test_eight_gpus(driven: Drive) -> None:
     *_, last = driven(h100_node(), READS).result
     assert [facts[0] for facts in last["devices"].values()] == list("01234567")
+
+
+def test_more_processes_than_there_is_room_for(driven: Drive) -> None:
+    processes = tuple(Process(pid, "python", memory=2.0**20, sm_utilization=1.0) for pid in range(100, 150))
+    found = driven(one(h100(processes=processes)), "source = make(); result = reads(source, *range(10))")
+    last = found.result[-1]["processes"]
+    assert [entry[1:] for entry in last] == [[pid, 2.0**20, pytest.approx(0.01)] for pid in range(100, 150)]
+    report = found.playing.report()
+    for function in ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetProcessUtilization"):
+        assert report.called(function) == 11, function  # the room has grown once

@@ -15,16 +15,13 @@ import pytest
 
 from exporter.sources.replay.kineto import read_kineto
 from exporter.sources.replay.traces import TraceError, Track
+from tests.data import capture
 
-TRACES = Path(__file__).parents[4] / "shared" / "data" / "traces"
 PROPERTIES = [{"id": 0, "name": "NVIDIA A100", "numSms": 108, "maxThreadsPerMultiprocessor": 2048}]
 
 
 def real(name: str) -> list[Track]:
-    path = TRACES / name
-    if not path.exists():
-        pytest.skip(f"the captures are not here: {name}")
-    return read_kineto(path)
+    return read_kineto(capture(f"traces/{name}"))
 
 
 def total(track: Track, channel: str) -> float:

@@ -9,8 +9,8 @@ import pytest
 
 from exporter.sources.replay.nsight import read_nsight
 from exporter.sources.replay.traces import TraceError
+from tests.data import capture
 
-TRACES = Path(__file__).parents[4] / "shared" / "data" / "traces"
 KERNELS = (
     'CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL ("start" INT, "end" INT, deviceId INT, shortName INT, '
     "registersPerThread INT, gridX INT, gridY INT, gridZ INT, blockX INT, blockY INT, blockZ INT, "
@@ -50,10 +50,7 @@ STRINGS = ("CREATE TABLE StringIds (id INT, value TEXT)", "INSERT INTO StringIds
 
 
 def test_saxpy_on_two_of_108_sms() -> None:
-    path = TRACES / "saxpy_a100_nsys2022.sqlite"
-    if not path.exists():
-        pytest.skip(f"the captures are not here: {path.name}")
-    (track,) = read_nsight(path)
+    (track,) = read_nsight(capture("traces/saxpy_a100_nsys2022.sqlite"))
     timeline = track.timeline
     busy, sm = (timeline.integral(c, 0.0, timeline.duration) or 0.0 for c in ("busy", "sm"))
     assert busy == pytest.approx(5 * 0.0177, rel=0.01)
@@ -156,9 +153,7 @@ def test_rows_without_a_time_or_size_are_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("schema", ["schema_perlmutter_2022.sql", "schema_perlmutter_2024.sql"])
 def test_the_tables_of_two_versions(tmp_path: Path, schema: str) -> None:
-    tables = TRACES / schema
-    if not tables.exists():
-        pytest.skip(f"the captures are not here: {schema}")
+    tables = capture(f"traces/{schema}")
     path = tmp_path / "real.sqlite"
     with sqlite3.connect(path) as db:
         db.executescript(tables.read_text())

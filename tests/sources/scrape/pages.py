@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from exporter.model import Absence, Batch, Device, Entity
 from exporter.sources.scrape.client import Page
 from exporter.sources.scrape.source import ExporterSource
+from tests import data
 
-DATA = Path(__file__).parents[4] / "shared" / "data" / "dcgm_exporter"
 UUID = "GPU-00000000-0000-0000-0000-000000000001"
 OTHER = "GPU-00000000-0000-0000-0000-000000000002"
 GPU = Entity(UUID)
@@ -18,11 +14,8 @@ URL = "http://localhost:9400/metrics"
 
 
 def capture(name: str) -> str:
-    """A page of a real exporter; skips where the folder is missing."""
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"the captures are not here: {name}")
-    return path.read_text()
+    """A page of a real exporter."""
+    return data.capture(f"dcgm_exporter/{name}").read_text()
 
 
 def line(name: str, value: object, uuid: str = UUID, gi: int | None = None, **labels: str) -> str:

@@ -1,4 +1,4 @@
-"""Pages of real exporters, to the last value (shared/data/dcgm_exporter)."""
+"""Pages of real exporters, to the last value (tests/data/dcgm_exporter)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boards cut into instances: what is whose (CASES 2, 12, 35, 42)."""
+"""Boards cut into instances: what is whose (field cases 2, 12, 35, 42)."""
 
 from __future__ import annotations
 

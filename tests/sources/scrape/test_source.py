@@ -86,7 +86,7 @@ def test_the_batch_names_its_source_without_credentials() -> None:
         ({"Uuid": UUID}, UUID),
         ({"gpu_uuid": UUID}, UUID),
         ({"UUID": "", "uuid": UUID}, UUID),
-        ({"UUID": f"{UUID}::3"}, UUID),  # a replica of time-slicing (CASES 46)
+        ({"UUID": f"{UUID}::3"}, UUID),  # a replica of time-slicing (field case 46)
     ],
 )
 def test_spellings_of_the_uuid(labels: dict[str, str], expected: str) -> None:
@@ -125,7 +125,7 @@ def test_families_outside_the_catalogue_are_left_alone() -> None:
 
 
 def test_equal_rows_count_once_and_different_ones_not_at_all() -> None:
-    """Pods that share a GPU repeat its rows (CASES 43, 44)."""
+    """Pods that share a GPU repeat its rows (field cases 43, 44)."""
     pods = ("a", "b", "c")
     equal = [line("DEV_GPU_UTIL", 50, pod=pod) for pod in pods]
     same = second(*equal, line("DEV_GPU_UTIL", "50.000000", f"{UUID}::1"))
@@ -163,7 +163,7 @@ def test_blanks_are_absent_before_scaling(printed: str, absence: Absence) -> Non
 
 
 def test_values_out_of_range_are_left_to_the_door() -> None:
-    """GPU_UTIL of 1980 and 2619 (CASES 7); SM active of 1.294 (CASES 8)."""
+    """GPU_UTIL of 1980 and 2619 (field case 7); SM active of 1.294 (field case 8)."""
     batch = second(line("DEV_GPU_UTIL", 2619), line("PROF_SM_ACTIVE", "1.294"), line("DEV_GPU_TEMP", -400))
     assert values(batch) == {"busy": 26.19, "sm": 1.294, "temperature": -400.0}
 
@@ -181,7 +181,7 @@ def test_rows_without_a_uuid_are_counted() -> None:
 
 
 def test_rates_that_are_called_counters_are_rates() -> None:
-    """CASES 37, 38."""
+    """Field cases 37, 38."""
     batch = second(
         "# HELP DCGM_FI_PROF_PCIE_TX_BYTES Total number of bytes transmitted through PCIe TX (in KB) via NVML.",
         "# TYPE DCGM_FI_PROF_PCIE_TX_BYTES counter",

@@ -31,7 +31,7 @@ from exporter.sources.scrape.values import number
         ("1.40737488355328e+14", Absence.BLANK),
         ("1.4073748835533e+14", Absence.NOT_SUPPORTED),
         ("1.40737488355331e+14", Absence.NOT_PERMITTED),
-        ("1.40737488355328e+16", Absence.BLANK),  # times 100 on the way (CASES 4)
+        ("1.40737488355328e+16", Absence.BLANK),  # times 100 on the way (field case 4)
         ("140737488355328.5", Absence.BLANK),
         ("<<<NULL>>>", Absence.BLANK),
         ("<<<NOT_FOUND>>>", Absence.NOT_FOUND),

@@ -1,4 +1,4 @@
-"""From the code of the last Xid to events (CASES 40)."""
+"""From the code of the last Xid to events (field case 40)."""
 
 from __future__ import annotations
 

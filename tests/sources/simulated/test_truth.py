@@ -19,7 +19,7 @@ from tests.sources.simulated.playing import Played, play
 TEN_MINUTES, TWO_TURNS, ONE_TURN = 600.0, 125.3, 65.05
 # interval, seconds: 1 Hz over ten minutes is the promise; the others fall across the workloads' own seconds
 RUNS = ((1.0, TEN_MINUTES), (0.1, ONE_TURN), (0.7, TWO_TURNS), (5.0, TEN_MINUTES))
-PROMISED = 0.01  # relative (DESIGN 7)
+PROMISED = 0.01  # relative (docs/architecture.md, Budgets)
 EXACT = 1e-6  # what is held here: nothing is lost at all, but rounding
 
 

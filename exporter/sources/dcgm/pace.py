@@ -1,0 +1,48 @@
+"""At which pace the hostengine samples, judged by the timestamps: is the latest sample all that there is to read?
+
+A hostengine samples at the shortest interval that any of its clients asked for, and tells nobody. It never samples
+earlier than that interval after the last sample, so that a shorter distance is proof of another client.
+"""
+
+from __future__ import annotations
+
+SHARE, LEAST = 0.05, 0.02  # of the interval, and in seconds: what a busy hostengine may be late by
+OVERDUE = 2.5  # intervals
+
+
+class Pace:
+    """``interval``: the seconds that were asked for."""
+
+    def __init__(self, interval: float) -> None:
+        self._interval = interval
+        self._tolerance = max(LEAST, SHARE * interval)
+
+    def regular(self, before: int, time: int) -> bool:
+        """Whether the sample at ``time`` is the one after the sample at ``before`` (microseconds)."""
+        return abs((time - before) * 1e-6 - self._interval) <= self._tolerance
+
+    def short(self, before: int, time: int) -> bool:
+        """Whether both are closer than was asked for: another client wants them faster."""
+        return (time - before) * 1e-6 < self._interval - self._tolerance
+
+    def overdue(self, before: int, now: int) -> bool:
+        """Whether the sample after the one at ``before`` should have come long ago."""
+        return (now - before) * 1e-6 > OVERDUE * self._interval
+
+
+class Budget:
+    """Histories take at most half of the time: else a read that was late would make all those after it late, too."""
+
+    def __init__(self) -> None:
+        self._rest_until = float("-inf")
+        self._spent = 0.0
+        self.allows = True
+
+    def begin(self, now: float) -> None:
+        """A read of everything begins."""
+        self.allows, self._spent = now >= self._rest_until, 0.0
+
+    def spend(self, begun: float, ended: float) -> None:
+        """One history was read; others of the same read may follow."""
+        self._spent += ended - begun
+        self._rest_until = ended + self._spent
