@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import psutil
+
 from exporter.cli.profilers import running
-from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, SAMPLING_INTERVAL
+from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, PROCFS, SAMPLING_INTERVAL
 from exporter.config.settings import Settings
 from exporter.hardware.peaks import load as load_peaks
 from exporter.model import Absence, Batch, SourceError
@@ -62,10 +64,11 @@ def doctor(settings: Settings, *, as_json: bool) -> int:
 
 def examine(settings: Settings) -> Report:
     """Look at everything; nothing is changed."""
+    psutil.PROCFS_PATH = str(settings[PROCFS])  # psutil's own global: where profilers are looked for
     report = Report(VERSION)
     _driver(report)
     _dcgm(report, settings)
-    _rights(report)
+    _rights(report, settings[PROCFS])
     peaks = load_peaks()
     for gpu in report.gpus:
         gpu.peaks_known = peaks.find(gpu.model) is not None
@@ -160,7 +163,7 @@ _REMEDIES = {
 }
 
 
-def _rights(report: Report) -> None:
+def _rights(report: Report, procfs: Path) -> None:
     restricted = _parameter("RmProfilingAdminOnly")
     if restricted is not None:
         text = "profiling is for administrators only" if restricted == "1" else "profiling is open to all users"
@@ -170,7 +173,7 @@ def _rights(report: Report) -> None:
     if profilers:
         text = f"running: {', '.join(profilers)}; before Hopper only one at a time has the counters"
         report.checks.append(Check("profilers", text, None))
-    host_view = _first_line(Path("/proc/2/comm")) == "kthreadd"
+    host_view = _first_line(procfs / "2" / "comm") == "kthreadd"
     report.checks.append(
         Check("host's processes", "visible" if host_view else "not visible: processes cannot be attributed", None)
     )

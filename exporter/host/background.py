@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-from exporter.host.reader import HostReader
 from exporter.host.reading import HostReading, RdmaPort
 from exporter.host.view import HostView
+
+if TYPE_CHECKING:
+    from exporter.host.reader import HostReader  # brings psutil
 
 log = logging.getLogger(__name__)
 STALE_PASSES = 3  # intervals after which a pass that did not come back leaves nothing to go by
