@@ -18,11 +18,12 @@ from exporter.sources.dcgm.session import GPU, GPU_INSTANCE
 from exporter.sources.dcgm.timeline import TimeLine
 from exporter.sources.dcgm.tracks import Tracks
 from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, NVLINK_THROUGHPUT, SPECS, Row, blank_of
-from exporter.sources.dcgm.watches import Terms, Watch, watch_most
+from exporter.sources.dcgm.watches import Terms, Unread, Watch, watch_most
 from exporter.sources.dcgm.witness import NvlinkWitness
 
 CONTEXT_PACE = 1.0  # seconds: power, clocks and memory are not read faster than that, ...
 SLOW_PACE = 5.0  # ... and what hardly changes not faster than that
+SETTLED = 0.85  # seconds for which instants are not handed on again: in the pipeline each stands a little longer
 SILENT = 5.0  # intervals without any profiling sample that look like a dead watch
 
 _ENGINE_IDS = tuple(IDS[name] for name in (*ENGINES, *TENSOR_PIPES) if name in IDS)
@@ -46,6 +47,8 @@ class _Plain:
     entities: tuple[Entity, ...]
     watch: Watch | None
     refused: Mapping[int, CallFailed]
+    settled: float = float("-inf")
+    """When its instants were last handed on."""
 
 
 @dataclass
@@ -183,7 +186,7 @@ class Gpu:
 
     def _read_plain(self, plain: _Plain, line: TimeLine, rows: list[Row]) -> list[Reading]:
         readings: list[Reading] = []
-        watch = plain.watch
+        watch, fresh = plain.watch, list[Row]()
         if watch is not None:
             fresh = watch.read(line)
             _still_watched(fresh)
@@ -191,6 +194,10 @@ class Gpu:
             self._nvlink.hear(fresh)
             readings += self._tracks.feed(fresh, watch.terms.interval, line.place)
         now, delivered = line.now, _delivered(readings)
+        instants = watch is None or watch.terms.unread is Unread.NOTHING
+        if instants and not fresh and now - plain.settled < SETTLED:
+            return readings
+        plain.settled = now
         for entity in plain.entities:
             if watch is not None:
                 readings += self._tracks.settle(entity, watch.ids, watch.terms.interval, now, delivered)
