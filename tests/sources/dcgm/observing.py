@@ -2,12 +2,12 @@
 
 from exporter.clock import VirtualClock
 from exporter.core.pipeline import Pipeline
-from exporter.core.quality import ProfilingState
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.exposition import text
 from exporter.metrics.catalogue import GROUPS, Selection, samples
 from exporter.metrics.family import Profile
 from exporter.model import Entity, Problem, SourceError
+from exporter.trust import ProfilingState
 
 from .driving import SHIFT, Driver
 
