@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.core.quality import ProfilingState
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.fields import CLAIM, PROFILING
 from exporter.metrics.device_labels import device_labels
 from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, join, labels
+from exporter.trust import ProfilingState
 
 UP = Family(
     "up",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from exporter.core.door import check
 from exporter.fields import FIELDS
 from exporter.model import Absence, Batch, Entity, Reading
+from exporter.trust import range_check
 
 
 def assert_fit(batch: Batch) -> None:
-    """Types that the core relies on; and what the door lets pass is finite and in range."""
+    """Types that the core relies on; and what the range check lets pass is finite and in range."""
     for device in batch.devices:
         _assert_entity(device.entity)
         texts = (device.index, device.model, device.pci_bus_id, device.driver_version, device.mig_profile)
@@ -32,7 +32,7 @@ def assert_reading(reading: Reading) -> None:
     assert reading.start is None or math.isfinite(reading.start)
     assert reading.value is None or type(reading.value) in (int, float)
     assert (reading.value is None) == (reading.absence is not None) or reading.value is None
-    passed = check(reading)
+    passed = range_check(reading)
     if passed.value is None:
         assert isinstance(passed.absence, Absence)
     else:
