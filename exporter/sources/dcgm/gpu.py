@@ -89,6 +89,8 @@ class Gpu:
         self._entity_groups: list[EntityGroup] = []
         self._plain: list[_Plain] = []
         self._measured: list[_Measured] = []
+        self._devices_of: object = None
+        self._devices: list[Device] = []
         self._pcie = PcieTotals(board.entity)
         self._nvlink = NvlinkCount()
         instances = {(GPU_INSTANCE, each.number): Entity(board.uuid, each.id) for each in board.instances}
@@ -112,7 +114,7 @@ class Gpu:
         if self.board.cut:
             readings += [_absent(self.board.entity, name, line.now, Absence.NOT_SUPPORTED) for name in CLAIM]
         problems = [problem for each in self._measured for problem in each.measurement.problems]
-        devices = self.board.devices(self._expected)
+        devices = self._listed()
         if links is not None:
             readings.append(links)
             devices[0] = replace(devices[0], fields=devices[0].fields | {links.field})
@@ -232,6 +234,14 @@ class Gpu:
             return readings
         measurement.excuse(now)
         return _as_paused(readings)
+
+    def _listed(self) -> list[Device]:
+        """The board and its instances. They are the same as before unless other fields are watched."""
+        watched = tuple(watch.ids for plain in self._plain if (watch := plain.watch) is not None)
+        state = (watched, tuple(measured.measurement.expected for measured in self._measured))
+        if state != self._devices_of:
+            self._devices_of, self._devices = state, self.board.devices(self._expected)
+        return list(self._devices)
 
     def _expected(self, entity: Entity) -> frozenset[str]:
         ids: list[int] = []
