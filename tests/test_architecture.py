@@ -23,6 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "sources": {"background", "model", "fields", "version"},
     "metrics": {"core", "fields", "version", "attribution", "hardware", "host", "state"},
     "exposition": {"core", "metrics"},
+    "collector": {"core", "metrics"},
     "strict_yaml": set(),
     "web": {"strict_yaml"},
     "config": {"strict_yaml"},

@@ -15,7 +15,6 @@ from exporter.attribution.kubernetes.cluster import PODS, PODS_PATH, SLICES, Clu
 from exporter.attribution.kubernetes.credentials import Credentials, address
 from exporter.attribution.kubernetes.following import Following
 from exporter.attribution.kubernetes.pod_facts import Wanted, label_names, pod_facts
-from exporter.attribution.processes import ProcessAttributor
 from exporter.attribution.slurm import MappingFolder, SlurmAttributor
 from exporter.attribution.stage import AttributionStage, Listing
 from exporter.attribution.users import UserNames
@@ -65,6 +64,8 @@ def build_attribution(settings: Settings) -> AttributionStage | None:
         return AttributionStage(_backgrounds(attributors), accounting, helpers=helpers) if attributors else None
     jobs = None if slurm is None else slurm.job
     pods = None if cluster is None else cluster.workload
+    from exporter.attribution.processes import ProcessAttributor  # brings psutil
+
     processes = ProcessAttributor(lambda: stage.processes, users, jobs, pods)
     listing = Listing(processes.command, settings[PROCESS_MOST]) if settings[PROCESS_FAMILIES] else None
     sources = _backgrounds([*attributors, processes])

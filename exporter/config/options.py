@@ -156,6 +156,14 @@ COLLECTOR_HOST = Option(
     True,
     "pressure, RDMA and the CPU time of processes that hold a GPU (drivers' sources only)",
 )
+PROCFS = Option(
+    "path.procfs",
+    parsers.path,
+    Path("/proc"),
+    "where the host's /proc is mounted; its process ids must be the driver's",
+    "DIR",
+    (Command.SERVE, Command.DOCTOR),
+)
 COLLECTOR_KUBERNETES = Option(
     "collector.kubernetes", parsers.boolean, False, "which pod holds which GPU, from the kubelet's pod-resources socket"
 )
@@ -321,6 +329,7 @@ OPTIONS: tuple[Option[object], ...] = (
     STATE_HOLD,
     PEAKS_FILE,
     COLLECTOR_HOST,
+    PROCFS,
     COLLECTOR_KUBERNETES,
     POD_RESOURCES,
     RESOURCE_NAMES,

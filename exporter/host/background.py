@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from exporter.background.freshness import LastKnown, lifetime
 from exporter.background.once import Reported
 from exporter.background.repeating import RepeatingTask
-from exporter.host.reader import HostReader
 from exporter.host.reading import HostReading, RdmaPort
 from exporter.host.view import HostView
+
+if TYPE_CHECKING:
+    from exporter.host.reader import HostReader  # brings psutil
 
 log = logging.getLogger(__name__)
 INTERVAL = 5.0  # seconds; 8 holders with 16 children each cost 12 ms of CPU a pass

@@ -24,7 +24,7 @@ is the exact mean over the five minutes, whatever the scrape interval.
 def page() -> str:
     """The whole page."""
     lines = [_HEAD]
-    for group in groups(OwnState(0.0)):
+    for group in groups(OwnState()):
         lines.append(f"\n## {group.title}\n\n| name | type | labels | profile | meaning |\n|---|---|---|---|---|\n")
         for family in group.families:
             labels = ", ".join(f"`{label}`" for label in family.labels)

@@ -110,7 +110,7 @@ def test_a_hostengine(tmp_path: Path) -> None:
     )
     calls = (
         happenings.failing("dcgmGetDeviceAttributes", codes.Code.GENERIC_ERROR, BEGIN, 24.0, gpu=6),
-        happenings.hanging("dcgmGetValuesSince_v2", 56.0, 64.0),
+        happenings.hanging("dcgmGetLatestValues_v2", 56.0, 64.0),
     )
     scenario = nodes.node(
         *(nodes.gpu(number) for number in range(7)),

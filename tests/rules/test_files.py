@@ -52,7 +52,7 @@ def test_recorded_series_are_level_metric_operation() -> None:
 
 def unknown(text: str) -> set[str]:
     """Names in a text that neither the exporter nor a rule makes."""
-    known = {family.series_name for group in groups(OwnState(0.0)) for family in group.families}
+    known = {family.series_name for group in groups(OwnState()) for family in group.families}
     known |= {str(rule["record"]) for rule in rules("record")}
     return set(re.findall(r"\b(?:\w+:)*honest_gpu[a-z0-9_]*(?::\w+)*", text)) - known
 

@@ -80,6 +80,7 @@ class Watch:
         self._read_at = float("-inf")
         self._last: Mapping[Key, Row] | None = None
         self._rows = Rows(groups.session)
+        self._keys = tuple((number, id_) for number in group.numbers for id_ in self.ids)
         interval_us, keep = round(terms.interval * 1e6), _keep(terms.interval)
         try:
             groups.session.call("dcgmWatchFields", group.handle, self._fields, interval_us, keep, 0)
@@ -122,12 +123,12 @@ class Watch:
         fresh: list[Row] = []
         behind: list[int] = []  # times of the samples after which some may be missing
         overdue: set[Key] = set()
-        now = line.hostengine
+        now, seen = line.hostengine, self._seen
         for key in self._keys:
             row = latest.get(key)
             if row is None:
                 continue
-            before = self._seen.get(key)
+            before = seen.get(key)
             if row.status != 0 or row.time == before or row.time < self._begun:
                 if self._pace.overdue(before or self._begun, now):
                     overdue.add(key)
@@ -194,10 +195,6 @@ class Watch:
         for row in rows:
             if row.status == 0:
                 self._seen[_key(row)] = row.time
-
-    @property
-    def _keys(self) -> Iterable[Key]:
-        return ((number, id_) for number in self._group.numbers for id_ in self.ids)
 
 
 def _key(row: Row) -> Key:
