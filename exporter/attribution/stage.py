@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from exporter.attribution.accounting import Accounting, Parts
-from exporter.attribution.background import Background, SourceHealth
+from exporter.attribution.background import AttributionBackground, SourceHealth
 from exporter.attribution.holdings import Holding, Workload
 from exporter.attribution.process_list import ProcessList, list_processes
 from exporter.attribution.view import AttributionView, WorkloadView
@@ -57,7 +57,7 @@ class AttributionStage:
 
     def __init__(
         self,
-        sources: Sequence[Background],
+        sources: Sequence[AttributionBackground],
         accounting: Accounting,
         owner: Owner = _nobody,
         helpers: Sequence[Helper] = (),
@@ -72,12 +72,12 @@ class AttributionStage:
         self.processes: Sequence[tuple[Entity, int]] = ()  # (entity, pid), as last read from the driver
 
     def start(self) -> None:
-        running: tuple[Helper | Background, ...] = (*self._helpers, *self._sources)
+        running: tuple[Helper | AttributionBackground, ...] = (*self._helpers, *self._sources)
         for each in running:
             each.start()
 
     def stop(self, timeout: float) -> None:
-        running: tuple[Helper | Background, ...] = (*self._sources, *self._helpers)
+        running: tuple[Helper | AttributionBackground, ...] = (*self._sources, *self._helpers)
         for each in running:
             each.stop(timeout / max(1, len(running)))
 

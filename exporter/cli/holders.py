@@ -6,7 +6,7 @@ import os
 import time
 
 from exporter.attribution.accounting import Accounting
-from exporter.attribution.background import Background
+from exporter.attribution.background import AttributionBackground
 from exporter.attribution.holdings import AttributionError, Attributor, Sharing
 from exporter.attribution.job_mapping import GpustatReader, read_index_files, read_job_files
 from exporter.attribution.kubernetes import slices
@@ -147,8 +147,8 @@ def _kubernetes(settings: Settings, cluster: Cluster | None) -> Attributor:
     )
 
 
-def _backgrounds(attributors: list[Attributor]) -> list[Background]:
-    return [Background(each, ATTRIBUTION_INTERVAL, time.monotonic, time.time) for each in attributors]
+def _backgrounds(attributors: list[Attributor]) -> list[AttributionBackground]:
+    return [AttributionBackground(each, ATTRIBUTION_INTERVAL, time.monotonic, time.time) for each in attributors]
 
 
 def _slurm(settings: Settings, users: UserNames) -> SlurmAttributor:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import NamedTuple
 
+from exporter.background.freshness import lifetime
 from exporter.core.ledger import EntityTotals
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.model import Entity
@@ -21,7 +22,7 @@ _TOLERANCE = 0.05  # seconds by which the sampler's windows jitter
 PARTS = ("working", "stalled", "hollow", "unexplained", "idle")
 # seconds: of observed time, of the column that has most; the others are means, each over its own observed time
 COLUMNS = ("seconds", "claimed", "sm", *PARTS)
-QUIET_WINDOWS, QUIET_SECONDS = 3.0, 5.0  # longer than both without a Snapshot: the numbers are stale
+QUIET_SECONDS = 5.0  # without a Snapshot, at the least, before the numbers are called stale
 
 
 class Freshness(NamedTuple):
@@ -102,7 +103,7 @@ class History:
             if self._arrived is None:
                 return None
             age = self._now() - self._arrived
-            return Freshness(age, age > max(QUIET_SECONDS, QUIET_WINDOWS * self._pace))
+            return Freshness(age, age > lifetime(self._pace, QUIET_SECONDS))
 
 
 def _point(view: EntityView, before: EntityTotals) -> list[float]:

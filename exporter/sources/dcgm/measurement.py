@@ -10,8 +10,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from exporter.background.backoff import Backoff
 from exporter.model import Absence, Problem
-from exporter.sources.dcgm.backoff import Backoff
 from exporter.sources.dcgm.entities import Board
 from exporter.sources.dcgm.errors import COMBINATION_REFUSED, CallFailed, Code
 from exporter.sources.dcgm.groups import EntityGroup, Groups

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from exporter.background.freshness import INTERVALS
 from exporter.fields import CLOCK_EVENTS, Kind
 from exporter.model import Absence, Entity, Reading
 from exporter.sources.dcgm.errors import Code, absence_of
 from exporter.sources.dcgm.values import SPECS, Row, Spec, blank_of
 
-PATIENCE = 3.0  # intervals without a sample after which the last one is no longer current
+PATIENCE = INTERVALS  # without a sample after which the last one is no longer current
 
 Place = Callable[[int], float]
 """From a DCGM timestamp to the program's time line."""
