@@ -87,7 +87,7 @@ print(json.dumps([name for name in ("psutil", "prometheus_client", "grpc", "bcry
     ("flags", "modules"),
     [
         (["--source=simulated", "--metrics.profile=minimal"], []),
-        (["--source=simulated"], ["prometheus_client"]),  # process_* and python_info
+        (["--source=simulated"], []),
         (["--source=nvml", "--metrics.profile=minimal"], ["psutil"]),
         (["--source=nvml", "--metrics.profile=minimal", "--no-collector.host"], []),
         (["--source=simulated", "--metrics.profile=minimal", "--collector.processes"], ["psutil"]),
