@@ -129,7 +129,7 @@ bool profiling_paused(const struct engine *engine, usec time) {
             paused = false;
         }
     }
-    int asked = report_paused(engine->embedded, engine->born, time, &at);
+    int asked = pause_last(engine->embedded, engine->born, time, &at);
     return asked >= 0 && at >= latest ? asked == 1 : paused;
 }
 
@@ -143,7 +143,7 @@ static bool has_module(void) {
 static dcgmReturn_t change(const struct call *call, bool pause) {
     if (!has_module()) return ST_NOT_SUPPORTED;
     bool paused = profiling_paused(call->engine, call->now);
-    if (paused != pause || !pause) report_pause(call->engine->embedded, pause, call->now);
+    if (paused != pause || !pause) pause_note(call->engine->embedded, pause, call->now);
     return ST_OK;
 }
 
