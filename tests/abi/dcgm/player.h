@@ -113,13 +113,10 @@ const struct value *scenario_value(dcgmGroupEntityPair_t entity, unsigned short 
 bool thing_present(const struct thing *thing, usec time);
 bool version_from(int major, int minor);
 
-/* ---- accounting (report.c of all players), and pauses (pauses.c) ---- */
+/* ---- accounting (report.c of all players), and pauses (prof.c) ---- */
 
 enum gauge { OPEN_HANDLES = FIRST_GAUGE, OPEN_GROUPS, OPEN_FIELD_GROUPS, OPEN_WATCHES, KEPT_SAMPLES };
 
-void pause_note(bool embedded, bool paused, usec time);
-/* The last pause (1) or resume (0) in from..until, both inside; -1: none. */
-int pause_last(bool embedded, usec from, usec until, usec *at);
 bool pause_resumed(bool embedded, usec from, usec until);
 
 /* ---- an engine and its clients (connection.c) ---- */

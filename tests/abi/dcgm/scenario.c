@@ -69,7 +69,8 @@ static void read_gpu(const struct line *line) {
     to->identifiers.virtualizationMode = line_whole_or(line, "virtualization", 0);
     to->thermalSettings.slowdownTemp = line_whole_or(line, "slowdown", INT32_BLANK);
     to->thermalSettings.shutdownTemp = line_whole_or(line, "shutdown", INT32_BLANK);
-    to->powerLimits.curPowerLimit = to->powerLimits.enforcedPowerLimit = line_whole_or(line, "power_limit", INT32_BLANK);
+    to->powerLimits.curPowerLimit = line_whole_or(line, "power_limit", INT32_BLANK);
+    to->powerLimits.enforcedPowerLimit = to->powerLimits.curPowerLimit;
     to->powerLimits.defaultPowerLimit = line_whole_or(line, "power_default", INT32_BLANK);
     to->powerLimits.minPowerLimit = line_whole_or(line, "power_min", INT32_BLANK);
     to->powerLimits.maxPowerLimit = line_whole_or(line, "power_max", INT32_BLANK);

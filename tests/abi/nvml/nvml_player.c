@@ -1,6 +1,6 @@
 /*
- * The running player: initialization, faults, handles, and the functions about the system as a whole. Without a scenario
- * (HONEST_TEST_NVML_SCENARIO) there is no driver.
+ * The running player: initialization, faults, handles, and the functions about the system as a whole. Without a
+ * scenario (HONEST_TEST_NVML_SCENARIO) there is no driver.
  */
 #include "player.h"
 

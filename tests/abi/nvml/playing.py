@@ -4,12 +4,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from ..player import playing
+from ..player import playing, report
 from ..player.playing import prepare
-from ..player.report import read_report
-from .report import Report
 from .scenario import Scenario
 from .scenario_file import scenario_lines
+
+
+@dataclass(frozen=True)
+class Report(report.Report):
+    """What this player counts beyond what every player does, in the order of its enum gauge."""
+
+    open_samples: int
+    open_mig_samples: int
+    open_event_sets: int
+    init_count: int
 
 
 @dataclass(frozen=True)
@@ -17,7 +25,7 @@ class Playing(playing.Playing):
     player: ClassVar[str] = "NVML"
 
     def report(self) -> Report:
-        return read_report(self.report_path, Report)
+        return report.read_report(self.report_path, Report)
 
 
 def play(scenario: Scenario, library: Path, folder: Path, *, real_time: bool = False, start: float = 0.0) -> Playing:

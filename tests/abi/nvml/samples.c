@@ -1,4 +1,4 @@
-/* The driver's own windows, and nvmlDeviceGetSamples: a ring of means over them, each with the time at which it closed. */
+/* The driver's own windows, and nvmlDeviceGetSamples: a ring of means over them, each with the time when it closed. */
 #include "player.h"
 
 static double period_of(const struct call *call) {
