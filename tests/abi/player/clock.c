@@ -1,11 +1,10 @@
 /*
- * The scenario's time: a file of one native double, in seconds, that the test sets (HONEST_TEST_DCGM_CLOCK); without
+ * The scenario's time: a file of one native double, in seconds, that the test sets (HONEST_TEST_..._CLOCK); without
  * it, the machine's monotonic clock since the first process of the scenario looked at it.
  */
 #include "player.h"
 
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +14,11 @@
 
 static const volatile int64_t *mapped; /* the bits of the double */
 static char mapped_path[4096];
+static usec wall_offset;
 
 /* Maps of earlier scenarios stay: a call that hangs may still look at one. */
 void clock_open(void) {
-    const char *path = getenv("HONEST_TEST_DCGM_CLOCK");
+    const char *path = getenv(PLAYER_VARIABLE("CLOCK"));
     if (path == NULL || *path == '\0') {
         mapped = NULL;
         return;
@@ -26,10 +26,7 @@ void clock_open(void) {
     if (mapped != NULL && strcmp(path, mapped_path) == 0) return;
     int file = open(path, O_RDONLY | O_CLOEXEC);
     void *at = file < 0 ? MAP_FAILED : mmap(NULL, sizeof(double), PROT_READ, MAP_SHARED, file, 0);
-    if (at == MAP_FAILED) {
-        fprintf(stderr, "DCGM player: cannot read the clock %s\n", path);
-        abort();
-    }
+    if (at == MAP_FAILED) player_fails("cannot read the clock %s", path);
     close(file);
     snprintf(mapped_path, sizeof(mapped_path), "%s", path);
     mapped = at;
@@ -50,13 +47,17 @@ usec clock_now(void) {
         int64_t bits;
         double seconds;
     } read = {.bits = *at};
-    return llround(read.seconds * 1e6);
+    return usec_of(read.seconds);
 }
 
-usec wall_real(void) { return machine_time(CLOCK_REALTIME); }
+bool clock_is_real(void) { return mapped == NULL; }
 
-/* What the hostengine's own clock shows. */
-usec wall_of(usec time) { return scenario->wall_offset + time; }
+void wall_begin(const struct line *line) {
+    bool real = strcmp(line_text(line, "wall_offset"), "real") == 0;
+    wall_offset = real ? machine_time(CLOCK_REALTIME) - clock_now() : line_time(line, "wall_offset");
+}
+
+usec wall_of(usec time) { return wall_offset + time; }
 
 void real_sleep(double seconds) {
     struct timespec left = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};

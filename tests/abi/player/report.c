@@ -1,7 +1,6 @@
 /*
- * Accounting: how often each function was called, how many requests it made of the hostengine, and what is held open. It lies in a file that tests read from
- * outside, and that processes of one scenario share (HONEST_TEST_DCGM_REPORT), else in plain memory. Whether
- * profiling is paused lies there too: it is a state of the hostengine, whoever asks for it.
+ * Accounting: how often each function was called, how many requests it made, and what is held open. It lies in a file
+ * that tests read from outside, and that processes of one scenario share (HONEST_TEST_..._REPORT), else in memory.
  */
 #include "player.h"
 
@@ -12,23 +11,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { FUNCTION_MAX = 96, NAME_LENGTH = 56, PAUSE_MAX = 256 };
+enum { FUNCTION_MAX = 256, NAME_LENGTH = 56 };
 
 /* The layout that report.py reads; `origin` and what follows are the player's own. */
 struct report {
-    long long gauges[8];
+    long long gauges[GAUGE_MAX];
     struct {
         char name[NAME_LENGTH];
         unsigned long long calls, requests;
     } functions[FUNCTION_MAX];
     usec origin;
-    unsigned long long pause_count;
-    struct {
-        usec time;
-        int embedded, paused;
-    } pauses[PAUSE_MAX];
+    _Alignas(16) unsigned char shared[SHARED_SIZE];
 };
-static_assert(GAUGES <= 8, "gauges");
 
 static struct report in_memory;
 static struct report *report = &in_memory;
@@ -37,7 +31,7 @@ static pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Another scenario may count elsewhere; maps of earlier ones stay, for calls that still hang. */
 void report_open(void) {
-    const char *path = getenv("HONEST_TEST_DCGM_REPORT");
+    const char *path = getenv(PLAYER_VARIABLE("REPORT"));
     if (path == NULL || *path == '\0') {
         if (report == &in_memory) in_memory.origin = 0;
         report = &in_memory;
@@ -48,10 +42,7 @@ void report_open(void) {
     void *at = MAP_FAILED;
     if (file >= 0 && ftruncate(file, sizeof(struct report)) == 0)
         at = mmap(NULL, sizeof(struct report), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (at == MAP_FAILED) {
-        fprintf(stderr, "DCGM player: cannot write the report %s\n", path);
-        abort();
-    }
+    if (at == MAP_FAILED) player_fails("cannot write the report %s", path);
     close(file);
     snprintf(report_path, sizeof(report_path), "%s", path);
     report = at;
@@ -68,7 +59,7 @@ static size_t slot_of(const char *name) {
         }
         if (strncmp(slot, name, NAME_LENGTH - 1) == 0) return i;
     }
-    abort(); /* more functions than the table has room for */
+    player_fails("more functions than the report has room for: %s", name);
 }
 
 void report_call(struct call_counter *counter) {
@@ -90,7 +81,7 @@ void report_request(struct call_counter *counter) {
     report_add(REQUESTS, 1);
 }
 
-void report_add(enum gauge gauge, long long amount) {
+void report_add(int gauge, long long amount) {
     __atomic_add_fetch(&report->gauges[gauge], amount, __ATOMIC_RELAXED);
 }
 
@@ -101,49 +92,15 @@ usec report_origin(usec now) {
     return __atomic_load_n(&report->origin, __ATOMIC_ACQUIRE);
 }
 
-/* ---- pauses ---- */
+long long report_gauge(int gauge) { return __atomic_load_n(&report->gauges[gauge], __ATOMIC_RELAXED); }
 
-void report_pause(bool embedded, bool paused, usec time) {
-    unsigned long long index = __atomic_fetch_add(&report->pause_count, 1, __ATOMIC_ACQ_REL) % PAUSE_MAX;
-    report->pauses[index].time = time;
-    report->pauses[index].embedded = embedded;
-    __atomic_store_n(&report->pauses[index].paused, paused, __ATOMIC_RELEASE);
-}
-
-/* Walks backwards: the newest one that counts. `wanted` -1: a pause or a resume. */
-static int last_pause(bool embedded, usec from, usec until, int wanted, usec *at) {
-    unsigned long long count = __atomic_load_n(&report->pause_count, __ATOMIC_ACQUIRE);
-    for (unsigned long long i = count; i > 0 && i + PAUSE_MAX > count; i--) {
-        unsigned long long index = (i - 1) % PAUSE_MAX;
-        int paused = report->pauses[index].paused;
-        usec time = report->pauses[index].time;
-        if ((bool)report->pauses[index].embedded != embedded || time < from || time > until) continue;
-        if (wanted >= 0 && paused != wanted) continue;
-        *at = time;
-        return paused;
-    }
-    return -1;
-}
-
-int report_paused(bool embedded, usec from, usec until, usec *at) { return last_pause(embedded, from, until, -1, at); }
-
-bool report_resumed(bool embedded, usec from, usec until) {
-    usec at;
-    return last_pause(embedded, from, until, 0, &at) == 0;
-}
+void *report_shared(void) { return report->shared; }
 
 /* ---- for a test in the same process ---- */
 
-static long long gauge_of(enum gauge gauge) { return __atomic_load_n(&report->gauges[gauge], __ATOMIC_RELAXED); }
+PLAYER_API long long honest_test_hanging(void) { return report_gauge(HANGING); }
 
-DCGM_API long long honest_test_open_handles(void) { return gauge_of(OPEN_HANDLES); }
-DCGM_API long long honest_test_open_groups(void) { return gauge_of(OPEN_GROUPS); }
-DCGM_API long long honest_test_open_field_groups(void) { return gauge_of(OPEN_FIELD_GROUPS); }
-DCGM_API long long honest_test_open_watches(void) { return gauge_of(OPEN_WATCHES); }
-DCGM_API long long honest_test_kept_samples(void) { return gauge_of(KEPT_SAMPLES); }
-DCGM_API long long honest_test_hanging(void) { return gauge_of(HANGING); }
-
-DCGM_API unsigned long long honest_test_calls(const char *name) {
+PLAYER_API unsigned long long honest_test_calls(const char *name) {
     const struct report *at = report;
     for (size_t i = 0; i < FUNCTION_MAX && at->functions[i].name[0] != '\0'; i++)
         if (strcmp(at->functions[i].name, name) == 0) return __atomic_load_n(&at->functions[i].calls, __ATOMIC_RELAXED);
