@@ -12,7 +12,7 @@ _MEANING = {
     "allocated_no_process": "a pod or job holds it, no process uses it",
     "process_idle": "a process holds it, nothing runs",
     "transfer_bound": "PCIe is busy, the SMs are not",
-    "stalled": "claimed busy at low power, no unit and no link moves: often a collective that waits for a lost peer",
+    "suspected_hang": "claimed busy at low power, no unit or link active: often a collective waiting for a lost peer",
     "communication_bound": "links or collectives are busy, tensor cores and memory are not",
     "dram_bound": "memory is at its attainable rate and is the busiest unit",
     "tensor_bound": "tensor cores are at their attainable rate",

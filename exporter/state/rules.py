@@ -25,7 +25,7 @@ class State(enum.Enum):
     TRANSFER_BOUND = "transfer_bound"
     COMMUNICATION_BOUND = "communication_bound"
     LAUNCH_BOUND = "launch_bound"
-    STALLED = "stalled"
+    SUSPECTED_HANG = "suspected_hang"
     LATENCY_BOUND = "latency_bound"
     DRAM_BOUND = "dram_bound"
     TENSOR_BOUND = "tensor_bound"
@@ -123,7 +123,7 @@ def _not(condition: bool | None) -> bool | None:
     return None if condition is None else not condition
 
 
-def _stalled(e: Evidence, t: Thresholds) -> bool | None:
+def _suspected_hang(e: Evidence, t: Thresholds) -> bool | None:
     links = every(below(e.pcie, t.pcie_idle, t.slack), below(e.nvlink, t.nvlink_idle, t.slack))
     units = every(below(e.tensor, t.tensor_none, t.slack), below(e.dram, t.dram_none, t.slack))
     return every(above(e.busy, t.busy_full, t.slack), units, links, _low_power(e, t))
@@ -203,7 +203,11 @@ RULES: tuple[Rule, ...] = (
     Rule(State.PROCESS_IDLE, _process_idle, "held, but nothing runs"),
     Rule(State.INPUT_STARVED, told_starved, "the program waits for its loader {e.input_wait:.0%} of the time"),
     Rule(State.TRANSFER_BOUND, _transfer, "PCIe at {e.pcie:.0%} of the link, SM active {e.sm:.0%}"),
-    Rule(State.STALLED, _stalled, "busy {e.busy:.0%} at low power, no unit and no link moves: a hang or a wait"),
+    Rule(
+        State.SUSPECTED_HANG,
+        _suspected_hang,
+        "busy {e.busy:.0%} at low power, no unit or link is active: a hang or a wait",
+    ),
     Rule(State.COMMUNICATION_BOUND, _communication, "links busy, tensor and memory idle"),
     Rule(State.DRAM_BOUND, _dram, "memory at {e.dram:.0%}"),
     Rule(State.TENSOR_BOUND, _tensor, "tensor pipe at {e.tensor:.0%}"),

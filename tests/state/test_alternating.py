@@ -127,10 +127,10 @@ def test_a_mean_on_the_edge_of_two_states_changes_at_most_each_five_minutes() ->
 @pytest.mark.parametrize(
     ("first", "then", "expected"),
     [
-        (ON, SPIN, State.STALLED),
+        (ON, SPIN, State.SUSPECTED_HANG),
         (ON, OFF, State.PROCESS_IDLE),
         (OFF, ON, State.TENSOR_BOUND),
-        (OFF, SPIN, State.STALLED),
+        (OFF, SPIN, State.SUSPECTED_HANG),
         (SPIN, ON, State.TENSOR_BOUND),
     ],
 )
