@@ -1,4 +1,4 @@
-"""The measurement: what the hardware did (DCGM profiling fields, NVML GPM, or a trace's estimate)."""
+"""The measurement: what the silicon did (DCGM profiling fields, NVML GPM, or a trace's estimate)."""
 
 from __future__ import annotations
 
