@@ -8,7 +8,7 @@ from exporter.core.snapshot import Snapshot
 from exporter.page.history import Freshness
 
 MADE_UP = {
-    "simulated": "SIMULATED: the numbers of this node are simulated, on request.",
+    "simulated": "SIMULATED: the numbers of this node are made up, on request.",
     "estimated": "ESTIMATED: the numbers come from a trace, not from counters.",
 }
 

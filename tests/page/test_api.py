@@ -78,7 +78,7 @@ def test_a_full_node_has_the_shape_and_its_numbers() -> None:
     assert first["absent"] == {}
     assert parsed["history"]["timestamps"][-1] == parsed["timestamp"]
     assert set(parsed["history"]["gpus"]) == {gpu["id"] for gpu in parsed["gpus"]}
-    assert parsed["warnings"] == ["SIMULATED: the numbers of this node are simulated, on request."]
+    assert parsed["warnings"] == ["SIMULATED: the numbers of this node are made up, on request."]
 
 
 def test_a_board_in_instances_points_at_them() -> None:
