@@ -22,7 +22,7 @@ RELOAD_OK = Family(
     "config_last_reload_successful",
     Type.GAUGE,
     "",
-    "0 when the last reload was refused and the configuration before it is still in force.",
+    "0 when the last reload was rejected and the previous configuration is still in force.",
     labels=(),
 )
 RELOAD_TIME = Family(
@@ -33,7 +33,7 @@ RELOAD_TIME = Family(
     labels=(),
 )
 CONNECTIONS = Family(
-    "web_connections", Type.COUNTER, "", "Connections by what became of them.", labels=("event",), profile=Profile.FULL
+    "web_connections", Type.COUNTER, "", "Connections by outcome.", labels=("event",), profile=Profile.FULL
 )
 
 

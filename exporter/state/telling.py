@@ -1,4 +1,4 @@
-"""Log lines about changes of state, a few an hour whatever the load does: the metrics have every change."""
+"""Log lines about changes of state, a few per hour whatever the load does: the metrics have every change."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from exporter.state.hysteresis import UNSEEN
 from exporter.state.rules import State, Verdict
 
 log = logging.getLogger(__name__)
-MOST_SAID = 4  # lines in a span, a device
+MOST_SAID = 4  # lines per span and device
 SPAN = 3600.0  # seconds
 
 
 @dataclass(slots=True)
 class Teller:
-    """What is said of one device: what ``unknown`` lacks once, and the number of changes that were not written."""
+    """The log of one device: the inputs that ``unknown`` lacks once, and the number of changes not written."""
 
     entity: Entity
     _state: State | None = None  # None before the first
@@ -42,6 +42,6 @@ class Teller:
         elif changed and self._changes == 1:
             log.info("%s: %s -> %s: %s", self.entity, before.value, state, reason)
         else:
-            log.info("%s: %s: %s (state changes since the line before: %d)", self.entity, state, reason, self._changes)
+            log.info("%s: %s: %s (state changes since the last line: %d)", self.entity, state, reason, self._changes)
         self._limit.written(now)
         self._changes = 0

@@ -204,7 +204,7 @@ def test_an_exporter_that_went_away_and_came_back(browser: Any) -> None:
         says(page, ".number", "%")
         server.stop()
         says(page, "#health", "does not answer")
-        says(page, "#health", "Nothing is known")
+        says(page, "#health", "No data since")
         assert set(page.locator(".number").all_inner_texts()) == {"–"}
         assert "no answer" in page.locator("tbody tr").first.inner_text()
         again = WebServer([f"{host}:{port}"], Routes(endpoints(content, "/metrics")))

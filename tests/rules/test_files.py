@@ -81,7 +81,7 @@ def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
     for path in RUNBOOKS.glob("*.md"):
         text = path.read_text()
         assert text.startswith(f"# {path.stem}\n")
-        assert "**Look at.**" in text
+        assert "**Check.**" in text
         assert "**Do.**" in text
         assert unknown(text) == set()
         assert set(re.findall(r"HonestGpu\w+", text)) <= set(ALERTS)
