@@ -21,7 +21,10 @@ from tests.page.nodes import Node, many_instances, serving
 
 playwright: Any = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (PyPI playwright)")
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (Debian package chromium)")
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (Debian package chromium)"),
+]
 
 SCREENSHOTS = Path(__file__).parents[2] / "docs" / "screenshots"
 FLAGS = (

@@ -31,6 +31,8 @@ from tests.end_to_end.processes import Daemon, daemon, free_port, serving, wait_
 from tests.page.nodes import Node
 from tests.web.samples import USERS, load
 
+pytestmark = pytest.mark.system
+
 FRESH = Freshness(0.1, False)
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

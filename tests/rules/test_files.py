@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from exporter.metrics.catalogue import groups
 from exporter.metrics.own import OwnState
 from tests.rules.promtool import ALERTS, FILES, RULES, promtool, rules
+
+pytestmark = pytest.mark.system
 
 RUNBOOKS = RULES.parent / "docs" / "runbooks"
 PROMISED = {
