@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from exporter.attribution.stage import AttributionStage
@@ -55,8 +55,9 @@ class Assembly:
         now = snapshot.time
         attribution = self._attribution(now, snapshot) if self.attribution is not None else None
         host = self._host(snapshot) if self.host is not None else None
-        boards: dict[str, float] = {}  # uuid -> PCIe, share of the link; boards come before their instances
-        entities = tuple(self._entity(now, view, snapshot, attribution, host, boards) for view in snapshot.entities)
+        views = [self._with_hardware(view) for view in snapshot.entities]
+        pcie = _pcie_of_boards(views)
+        entities = tuple(self._with_state(now, view, snapshot, attribution, host, pcie) for view in views)
         self.states.keep(frozenset(view.device.entity for view in snapshot.entities))
         use = self._use(snapshot, host) if host is not None else {}
         self.publish(replace(snapshot, entities=entities, attribution=attribution, host=host, host_use=use))
@@ -84,29 +85,39 @@ class Assembly:
             self._passes.account.keep(frozenset(view.device.entity for view in snapshot.entities))
         return {entity: replace(use) for entity, use in self._passes.account.devices.items()}
 
-    def _entity(
+    def _with_hardware(self, view: EntityView) -> EntityView:
+        if not view.present:
+            return view
+        return replace(view, hardware=self.hardware.update(view.device, {**view.instants, **view.means}))
+
+    def _with_state(
         self,
         now: float,
         view: EntityView,
         snapshot: Snapshot,
         attribution: AttributionView | None,
         host: HostView | None,
-        boards: dict[str, float],
+        pcie: Mapping[str, float],
     ) -> EntityView:
-        if not view.present:
+        """``pcie``: of every board, so that the order of boards and instances does not matter."""
+        if view.hardware is None or view.device.mig_enabled:  # it is gone, or its instances have states
             return view
-        hardware = self.hardware.update(view.device, {**view.instants, **view.means})
-        if hardware.saturation.pcie and view.device.entity.gpu_instance is None:
-            boards[view.device.entity.uuid] = max(hardware.saturation.pcie.values())
-        if view.device.mig_enabled:
-            return replace(view, hardware=hardware)  # its instances have states
         entity = view.device.entity
         allocated = None if attribution is None else attribution.allocated(entity)
         pids = [process.pid for process in snapshot.processes or () if process.entity == entity]
-        told = None if host is None else host_evidence(host, pids)
-        gathered = evidence(view, hardware, allocated, told, pcie_at_most=boards.get(entity.uuid))
+        of_host = None if host is None else host_evidence(host, pids)
+        gathered = evidence(view, view.hardware, allocated, of_host, pcie_at_most=pcie.get(entity.uuid))
         events = {label: seconds for (field, label), seconds in view.totals.active.items() if field == "clock_event"}
-        return replace(view, hardware=hardware, state=self.states.update(now, entity, gathered, events))
+        return replace(view, state=self.states.update(now, entity, gathered, events))
+
+
+def _pcie_of_boards(views: Iterable[EntityView]) -> Mapping[str, float]:
+    """By uuid: share of the link, the busier direction. An instance's traffic is at most its board's."""
+    return {
+        view.device.entity.uuid: max(view.hardware.saturation.pcie.values())
+        for view in views
+        if view.device.entity.gpu_instance is None and view.hardware is not None and view.hardware.saturation.pcie
+    }
 
 
 def host_evidence(host: HostView, pids: list[int]) -> Mapping[str, float]:

@@ -109,14 +109,14 @@ class Daemon:
         try:
             self._sampling.run(self._stop)
         except Exception:
-            log.exception("the sampler failed; this is a bug, please report it with this trace. Stopping.")
+            log.exception("the sampler failed; stopping. This is a bug: please report it with this traceback.")
             self._failed = True
             os.kill(os.getpid(), signal.SIGTERM)
             return
         rendered = self._published.current
         if self._sampling.ended and rendered is not None:
             print(summary(rendered.snapshot), flush=True)
-            log.info("the input has ended; its numbers are served until the exporter is stopped")
+            log.info("the source has ended; its final values are served until the exporter is stopped")
 
 
 def _address(host: str, port: int) -> str:

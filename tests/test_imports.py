@@ -21,7 +21,7 @@ PROJECT = toml.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 OURS = {"exporter", "tests", "bench", "dashboards"}
 PACKAGES = {"yaml": "pyyaml", "pynvml": "nvidia-ml-py", "grpc": "grpcio", "google": "protobuf"}  # by another name
-TOOLS = {"mypy", "ruff", "types-psutil", "types-pyyaml"}  # run or read, never imported
+TOOLS = {"mypy", "pytest-xdist", "ruff", "types-psutil", "types-pyyaml"}  # run or read, never imported
 KUBERNETES = ROOT / "exporter" / "attribution" / "kubernetes"
 
 

@@ -1,13 +1,13 @@
-"""What attribution yields: who holds which entity."""
+"""What an attribution source finds: who holds which entity."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from exporter.model import Device, Entity
+from exporter.model import Device, Entity, SourceError
 
 
 class Sharing(enum.Enum):
@@ -42,6 +42,16 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """One workload on one entity, as one file or process says."""
+
+    entity: Entity
+    workload: Workload
+    mps: bool = False  # known to share by CUDA's Multi-Process Service
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Allocations:
     """All holders that one attribution source knows, at once."""
 
@@ -52,12 +62,8 @@ class Allocations:
     all_told: bool = True  # False: a GPU is held, and which one is not known
 
 
-class AttributionError(Exception):
-    """A read that failed as a whole: what, why, and the remedy."""
-
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.remedy = remedy
+class AttributionError(SourceError):
+    """A read of an attribution source that failed as a whole."""
 
 
 class Attributor(Protocol):
@@ -72,3 +78,37 @@ class Attributor(Protocol):
 
     def close(self) -> None:
         """Free what it holds."""
+
+
+def holdings(claims: Iterable[Claim]) -> tuple[Holding, ...]:
+    """Every pair of entity and workload once, with how the entity is shared; in a stable order.
+
+    Several holders of one GPU are time-sliced, unless one of them is known to use MPS.
+    """
+    holders: dict[Entity, dict[Workload, Claim]] = {}
+    for claim in claims:
+        holders.setdefault(claim.entity, {}).setdefault(claim.workload, claim)
+    return tuple(
+        Holding(entity, workload, _sharing(entity, each.values()), claim.labels)
+        for entity, each in sorted(holders.items(), key=lambda item: str(item[0]))
+        for workload, claim in sorted(each.items())
+    )
+
+
+def _sharing(entity: Entity, claims: Iterable[Claim]) -> Sharing:
+    listed = list(claims)
+    if entity.gpu_instance is not None:
+        return Sharing.MIG
+    if any(claim.mps for claim in listed):
+        return Sharing.MPS
+    return Sharing.TIME_SLICED if len(listed) > 1 else Sharing.EXCLUSIVE
+
+
+@dataclass(slots=True)
+class DriverProcesses:
+    """(entity, process id) of the processes that the driver named last; the sampler's thread replaces them."""
+
+    latest: Sequence[tuple[Entity, int]] = ()
+
+    def __call__(self) -> Sequence[tuple[Entity, int]]:
+        return self.latest

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.attribution.claims import Claim
-from exporter.attribution.holdings import AttributionError, Workload
+from exporter.attribution.holdings import AttributionError, Claim, Workload
 from exporter.attribution.small_files import NotSmall, read_small
 from exporter.model import Device, Entity
 
@@ -69,7 +68,7 @@ def read_index_files(folder: Path, devices: Sequence[Device]) -> Found:
             if _is_word(line):
                 claims.append(Claim(entity, Workload(job_id=line)))
             else:
-                oddities.append(Oddity("bad_line", f"{path}: a line is no job id: {line[:40]!r}"))
+                oddities.append(Oddity("bad_line", f"{path}: not a job id: {line[:40]!r}"))
     return Found(claims, oddities)
 
 
@@ -100,7 +99,7 @@ class GpustatReader:
                 if said:
                     claims.append(Claim(entity, Workload(job_id=said[1], user=self._user(int(said[2])))))
                 else:
-                    oddities.append(Oddity("bad_line", f"{path}: a line is not `JOB UID`: {line[:40]!r}"))
+                    oddities.append(Oddity("bad_line", f"{path}: not `JOB UID`: {line[:40]!r}"))
         return Found(claims, oddities)
 
 
@@ -134,7 +133,7 @@ def read_job_files(folder: Path, devices: Sequence[Device]) -> Found:
 
 def _unknown_device(path: Path, name: str = "") -> tuple[Oddity]:
     named = f": {name[:80]!r}" if name else ""
-    return (Oddity("unknown_device", f"{path}: names a GPU that is not here{named}"),)
+    return (Oddity("unknown_device", f"{path}: names a GPU that this node does not have{named}"),)
 
 
 def _by_uuid(devices: Sequence[Device]) -> dict[str, Entity]:
@@ -174,11 +173,11 @@ def _files(folder: Path) -> Iterator[Path]:
         raise AttributionError(
             f"the job mapping folder {folder} cannot be read: {error.strerror or error}",
             "check that the prolog that writes it is installed and has run since the last boot, and that the "
-            "exporter sees the folder and may read it",
+            "exporter can read the folder",
         ) from error
     if len(names) > MOST_FILES:
         raise AttributionError(
-            f"the job mapping folder {folder} has more than {MOST_FILES} files: not all of them are of running jobs",
+            f"the job mapping folder {folder} has more than {MOST_FILES} files: some must be from ended jobs",
             "check the epilog, and remove the files of jobs that `squeue` does not list",
         )
     for name in sorted(names):

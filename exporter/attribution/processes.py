@@ -12,8 +12,7 @@ from typing import NamedTuple
 import psutil
 
 from exporter.attribution.cgroup import Owner, from_mountinfo, parse
-from exporter.attribution.claims import Claim, holdings
-from exporter.attribution.holdings import Allocations, AttributionError, Workload
+from exporter.attribution.holdings import Allocations, AttributionError, Claim, Workload, holdings
 from exporter.attribution.small_files import read_small
 from exporter.model import Device, Entity
 
@@ -23,10 +22,10 @@ SHORT_ID = 12  # characters of a container's id, as `docker ps` shows it
 KERNEL_NAME = 15  # characters that the kernel keeps; psutil completes longer names from the command line
 MOST_MOUNTS = 1 << 20  # bytes of mountinfo: a node with many volumes
 _MPS_SERVER = "nvidia-cuda-mps"  # the kernel keeps 15 characters of nvidia-cuda-mps-server
-_NO_HOST_VIEW = "processes cannot be looked up: {} is not the host's, so that the driver's process ids mean others here"
+_NO_HOST_VIEW = "processes cannot be identified: {} is not the host's, so the driver's process ids mean others here"
 _REMEDY = (
-    "give the exporter the host's process ids: hostPID: true in Kubernetes, --pid=host with docker or podman; where "
-    "/proc is mounted with hidepid, let the exporter's group see it with gid="
+    "run the exporter in the host's PID namespace: hostPID: true in Kubernetes, --pid=host with docker or podman; if "
+    "/proc is mounted with hidepid, allow the exporter's group with gid="
 )
 
 Jobs = Callable[[str], "Workload | None"]
@@ -165,7 +164,7 @@ class ProcessAttributor:
         except (FileNotFoundError, ProcessLookupError, psutil.NoSuchProcess):
             return "process_not_visible"
         except (OSError, psutil.AccessDenied, ValueError, IndexError) as error:  # the last two: not the kernel's form
-            log.debug("process %d cannot be looked at: %s", pid, error)
+            log.debug("process %d cannot be inspected: %s", pid, error)
             return "process_unreadable"
 
     def _by_mounts(self, folder: Path) -> Owner:

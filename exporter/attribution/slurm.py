@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.attribution.claims import Claim, holdings
-from exporter.attribution.holdings import Allocations, AttributionError, Workload
+from exporter.attribution.holdings import Allocations, AttributionError, Claim, Workload, holdings
 from exporter.attribution.job_mapping import MappingReader, Oddity
 from exporter.background.once import Reported
 from exporter.model import Device, Entity
@@ -80,4 +79,4 @@ class SlurmAttributor:
         for text in new[:MOST_SAID]:
             log.warning("attribution %s: %s", self.name, text)
         if len(new) > MOST_SAID:
-            log.warning("attribution %s: and %d more of the like", self.name, len(new) - MOST_SAID)
+            log.warning("attribution %s: %d more like these", self.name, len(new) - MOST_SAID)

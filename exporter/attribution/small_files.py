@@ -21,7 +21,7 @@ def read_small(path: Path, most: int = MOST) -> str:
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError("not a plain file")
+            raise OSError("not a regular file")
         data = bytearray()
         while len(data) <= most and (more := os.read(handle, most + 1 - len(data))):  # /proc gives a page at a time
             data += more

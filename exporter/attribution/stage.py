@@ -8,9 +8,8 @@ from typing import Protocol
 
 from exporter.attribution.accounting import Accounting, Parts
 from exporter.attribution.background import AttributionBackground, SourceHealth
-from exporter.attribution.holdings import Holding, Workload
-from exporter.attribution.process_list import ProcessList, list_processes
-from exporter.attribution.view import AttributionView, WorkloadView
+from exporter.attribution.holdings import DriverProcesses, Holding, Workload
+from exporter.attribution.view import AttributionView, ProcessList, ProcessView, WorkloadView
 from exporter.model import Device, Entity, ProcessUse
 
 Owner = Callable[[int, Sequence[Workload]], "Workload | None"]
@@ -62,14 +61,18 @@ class AttributionStage:
         owner: Owner = _nobody,
         helpers: Sequence[Helper] = (),
         listing: Listing | None = None,
+        driver: DriverProcesses | None = None,
     ) -> None:
-        """``owner``: the workload that a process belongs to, among those that hold its device; None: not known."""
+        """``owner``: the workload that a process belongs to, among those that hold its device; None: not known.
+
+        ``driver``: where the processes of each window are left for a source that looks them up.
+        """
         self._sources = sources
         self._helpers = helpers
         self._listing = listing
         self._accounting = accounting
         self._owner = owner
-        self.processes: Sequence[tuple[Entity, int]] = ()  # (entity, pid), as last read from the driver
+        self._driver = driver or DriverProcesses()
 
     def start(self) -> None:
         running: tuple[Helper | AttributionBackground, ...] = (*self._helpers, *self._sources)
@@ -88,7 +91,7 @@ class AttributionStage:
         processes: Sequence[ProcessUse] | None,
     ) -> AttributionView:
         """One window. ``devices``: those present, with their cumulative seconds by part."""
-        self.processes = [(process.entity, process.pid) for process in processes or ()]
+        self._driver.latest = [(process.entity, process.pid) for process in processes or ()]
         listed = [device for device, _ in devices.values()]
         holdings: dict[Entity, list[Holding]] = {}
         for source in self._sources:
@@ -153,3 +156,21 @@ def _over_devices(used: Mapping[Entity, Mapping[Workload, _Use]]) -> tuple[dict[
             if use.memory is not None:
                 memory[workload] = memory.get(workload, 0.0) + use.memory
     return memory, count
+
+
+def list_processes(processes: Sequence[ProcessUse], command: Callable[[int], str], most: int) -> ProcessList:
+    """Those that are shown: ``most`` of each device, the lowest process ids first.
+
+    Which ones must not depend on what they use, or series would come and go from scrape to scrape.
+    """
+    by_device: dict[Entity, list[ProcessUse]] = {}
+    for process in sorted(processes, key=lambda each: (str(each.entity), each.pid)):
+        by_device.setdefault(process.entity, []).append(process)
+    return ProcessList(
+        tuple(
+            ProcessView(each.entity, each.pid, command(each.pid), each.memory_bytes, each.sm)
+            for listed in by_device.values()
+            for each in listed[:most]
+        ),
+        {entity: max(0, len(listed) - most) for entity, listed in by_device.items()},
+    )

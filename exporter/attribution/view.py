@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from exporter.attribution.background import SourceHealth
 from exporter.attribution.holdings import Holding, Workload
-from exporter.attribution.process_list import ProcessList
 from exporter.model import Entity
 
 
@@ -19,6 +18,25 @@ class WorkloadView:
     parts: Mapping[str, float]
     memory_bytes: float | None = None
     processes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessView:
+    """One process on one device; None: the driver does not tell."""
+
+    entity: Entity
+    pid: int
+    command: str  # empty: not known
+    memory_bytes: float | None = None
+    sm: float | None = None  # share of the time since the last read for which it had SMs in use, 0..1
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessList:
+    """Those that are shown, and how many of each device are not."""
+
+    shown: Sequence[ProcessView] = ()
+    left_off: Mapping[Entity, int] = field(default_factory=dict)  # every device that has processes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,68 @@
-"""Which command, with which flags."""
+"""The command line: which command, with which flags, and what --help says."""
 
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from exporter.config.layers import add_flags
-from exporter.config.options import OPTIONS, Command
+from exporter.config.option import RENAMED, Command, Option, Repeated, flag_of, hint
+from exporter.config.options import OPTIONS
 from exporter.version import VERSION
 
 PROGRAM = "honest-gpu-exporter"
 WRONG_USE = 2  # exit status (docs/operations.md)
-_ABOUT = {
-    Command.SERVE: "Read GPUs and serve what the driver claims next to what the silicon did, for Prometheus.",
-    Command.RECORD: "Read GPUs and write every sample to a file, which --source=replay plays.",
-    Command.TOP: "Show the node of an exporter that runs, in this terminal.",
-    Command.DOCTOR: "Say what works here, what does not, why, and what to do. Status 1: no honest numbers.",
-    Command.PROFILING: "Pause or resume DCGM's profiling, for Nsight and others who need the GPU's counters.",
+# Section of --help -> the options in it, by the first parts of their names. What is in none is the command's own.
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "source": ("source", "wait-for-gpus", "dcgm"),
+    "sampling": ("sampling",),
+    "web server": ("web",),
+    "metrics": ("metrics", "cost"),
+    "Kubernetes": ("collector.kubernetes", "kubernetes"),
+    "Slurm": ("collector.slurm", "slurm"),
+    "processes and workloads": ("collector.processes", "processes", "workload"),
+    "host": ("collector.host", "path"),
+    "state": ("state",),
+    "hardware": ("hardware",),
+    "logging": ("log",),
 }
-_EPILOG = (
-    "Every option is also HONEST_GPU_<OPTION> in the environment (dots and dashes as underscores) and a key of the "
-    "YAML file of --config (dots as nesting); flags go before environment before file. Commands: "
-)
+_ABOUT = {
+    Command.SERVE: """\
+Exports to Prometheus what the driver claims about each GPU next to what was measured.
+
+Start with these three:
+  honest-gpu-exporter doctor    check what can be measured on this machine, and how to fix what cannot
+  honest-gpu-exporter           serve http://localhost:9836/metrics, and a page for people at http://localhost:9836/
+  honest-gpu-exporter top       show the GPUs of a running exporter in this terminal
+
+Other commands:
+  honest-gpu-exporter record              record the readings of a source in a file, to be replayed
+  honest-gpu-exporter profiling pause     release the GPU's performance counters, for Nsight and other profilers
+  honest-gpu-exporter profiling resume    take them back
+
+`honest-gpu-exporter COMMAND --help` lists the options of a command. These are the options of serve, the default:""",
+    Command.RECORD: "Records the readings of a source in a file. Replay it with --source replay --source.path FILE.",
+    Command.TOP: "Shows the GPUs of a running exporter in this terminal, until Ctrl-C.",
+    Command.DOCTOR: "Checks what can be measured on this machine, and says how to fix what cannot.",
+    Command.PROFILING: "Pauses or resumes DCGM's profiling, to release the counters for Nsight and other profilers.",
+}
+_SETTING = """\
+Every option can also be set in the environment (--sampling.interval is HONEST_GPU_SAMPLING_INTERVAL) and in the YAML
+file of --config (sampling: {interval: 500ms}). Flags take precedence over the environment, and both over the file."""
+_STATUS = "Exit status: 0 success; 1 failed, with the reason in the message; 2 invalid options or configuration."
+_DOCTOR_STATUS = """\
+Exit status: 0 every GPU can be measured; 1 a GPU cannot be measured, or there is none; 2 invalid options or
+configuration."""
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps names such as in-cluster and paths in one piece."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
 
 
 @dataclass(frozen=True)
@@ -37,28 +74,69 @@ class Asked:
 
 
 def parse(argv: Sequence[str]) -> Asked:
-    """The command line. Leaves with status 2 and a message when it is wrong, 0 after --help and --version."""
+    """The command line. Exits with status 2 and a message when it is wrong, 0 after --help and --version."""
     command, rest = _command(list(argv))
-    parser = argparse.ArgumentParser(
-        prog=f"{PROGRAM} {command.value}",
-        description=_ABOUT[command],
-        epilog=_EPILOG + ", ".join(f"{each.value} ({about})" for each, about in _ABOUT.items()),
-        allow_abbrev=False,
-    )
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {VERSION}")
-    parser.add_argument("--config", metavar="FILE", help="YAML file with the options below")
-    parser.add_argument("--check-config", action="store_true", help="check the configuration and leave")
-    if command is Command.DOCTOR:
-        parser.add_argument("--json", action="store_true", help="for machines")
-    elif command is Command.PROFILING:
-        parser.add_argument("action", choices=("pause", "resume"))
-    add_flags(parser, command)
+    parser = _parser(command)
     known, unknown = parser.parse_known_args(rest)
     if unknown:
         flags = [option.flag for option in OPTIONS if command in option.commands]
-        close = difflib.get_close_matches(unknown[0].partition("=")[0], flags, n=1)
-        _wrong(f"no such option of {command.value}: {unknown[0]}; {_hint(close)}")
+        renamed = {flag_of(old): flag_of(new) for old, new in RENAMED.items()}
+        flag = unknown[0].partition("=")[0]
+        _wrong(f"no such option of {command.value}: {unknown[0]}; {hint(flag, flags, renamed)}")
     return Asked(command, vars(known))
+
+
+def section(option: Option[object]) -> str:
+    """Of --help; empty for an option of one command only."""
+    for title, prefixes in SECTIONS.items():
+        if any(option.name == prefix or option.name.startswith(f"{prefix}.") for prefix in prefixes):
+            return title
+    return ""
+
+
+def _parser(command: Command) -> argparse.ArgumentParser:
+    action = " pause|resume" if command is Command.PROFILING else ""
+    named = f"[{command.value}]" if command is Command.SERVE else command.value
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {command.value}",
+        usage=f"{PROGRAM} {named}{action} [OPTION ...]",
+        description=_ABOUT[command],
+        epilog=f"{_SETTING}\n\n{_DOCTOR_STATUS if command is Command.DOCTOR else _STATUS}",
+        formatter_class=_Formatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"{PROGRAM} {VERSION}", help="Print the version and exit."
+    )
+    parser.add_argument("--config", metavar="FILE", help="Read options from this YAML file. Example: exporter.yaml")
+    parser.add_argument("--check-config", action="store_true", help="Check the configuration and exit.")
+    if command is Command.DOCTOR:
+        parser.add_argument("--json", action="store_true", help="Print JSON.")
+    elif command is Command.PROFILING:
+        parser.add_argument("action", choices=("pause", "resume"), help="What to do with profiling.")
+    own = [option for option in OPTIONS if command in option.commands]
+    for title in ("", *SECTIONS):
+        listed = [option for option in own if section(option) == title]
+        group = parser.add_argument_group(title) if title and listed else parser
+        for option in listed:
+            _add(group, option)
+    return parser
+
+
+def _add(group: argparse._ActionsContainer, option: Option[object]) -> None:
+    """Values stay texts here: they are parsed the same whatever they come from."""
+    text = _help(option).replace("%", "%%")
+    if option.switch:
+        action = argparse.BooleanOptionalAction
+        group.add_argument(option.flag, dest=option.name, action=action, default=None, help=text)
+    else:
+        store = "append" if isinstance(option, Repeated) else "store"
+        group.add_argument(option.flag, dest=option.name, action=store, default=None, metavar=option.metavar, help=text)
+
+
+def _help(option: Option[object]) -> str:
+    repeated = "; may be repeated" if isinstance(option, Repeated) else ""
+    return f"{option.help} [default: {option.default_text or 'none'}{repeated}]"
 
 
 def _command(argv: list[str]) -> tuple[Command, list[str]]:
@@ -66,13 +144,8 @@ def _command(argv: list[str]) -> tuple[Command, list[str]]:
         return Command.SERVE, argv
     names = [command.value for command in Command]
     if argv[0] not in names:
-        close = difflib.get_close_matches(argv[0], names, n=1)
-        _wrong(f"no such command: {argv[0]}; {_hint(close)}")
+        _wrong(f"no such command: {argv[0]}; {hint(argv[0], names, {})}")
     return Command(argv[0]), argv[1:]
-
-
-def _hint(close: list[str]) -> str:
-    return f"did you mean {close[0]}?" if close else "--help lists them"
 
 
 def _wrong(message: str) -> NoReturn:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from exporter.config.errors import ConfigError
 from exporter.config.options import (
     DCGM_ADDRESS,
     DCGM_BINDINGS,
@@ -17,7 +16,7 @@ from exporter.config.options import (
     SOURCE_WORKLOAD,
     WAIT_FOR_GPUS,
 )
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 from exporter.model import Source, SourceError
 
 log = logging.getLogger(__name__)
@@ -103,12 +102,12 @@ def _holders(address: str) -> list[Source]:
     from exporter.sources.nvml.source import NvmlSource
 
     if not parse_address(address).local:
-        log.info("processes on the GPUs are not known: the hostengine at %s is another machine's", address)
+        log.info("processes on the GPUs are unknown: the hostengine at %s is on another machine", address)
         return []
     try:
         probe()
     except SourceError as error:
-        log.info("processes on the GPUs are not known here: %s", error)
+        log.info("processes on the GPUs are unknown: %s", error)
         return []
     return [NvmlSource(processes_only=True)]
 
@@ -124,16 +123,20 @@ def _drivers(settings: Settings) -> list[Source]:
         if settings[WAIT_FOR_GPUS]:
             log.warning("%s; waiting for GPUs", error)
             return [NvmlSource()]
-        raise SourceError(str(error), f"{error.remedy}; without a GPU try --source=simulated") from error
+        raise SourceError(
+            str(error), f"{error.remedy}; to try the exporter without a GPU: --source=simulated"
+        ) from error
     unmeasured = [gpu for gpu in found.gpus if not gpu.gpm]
     if settings[SOURCE] == "auto" and unmeasured:
         try:
             embedded = _embedded(settings)
         except SourceError as error:
             for gpu in unmeasured:
-                log.warning("GPU %d (%s): the claim only, no measurement. %s", gpu.index, gpu.model, error)
-            log.warning("run a DCGM hostengine and give its address: --dcgm.address localhost:5555")
+                log.warning(
+                    "GPU %d (%s) is not measured, only the driver's claim is known: %s", gpu.index, gpu.model, error
+                )
+            log.warning("run a DCGM hostengine and set --dcgm.address, such as localhost:5555")
         else:
-            log.info("embedded DCGM measures: %d of %d GPUs have no GPM", len(unmeasured), len(found.gpus))
+            log.info("measuring with embedded DCGM: %d of %d GPUs have no GPM", len(unmeasured), len(found.gpus))
             return [embedded, NvmlSource(processes_only=True)]
     return [NvmlSource()]

@@ -11,7 +11,6 @@ from exporter.attribution.kubernetes.cluster import PODS, PODS_PATH, SLICES, Clu
 from exporter.attribution.kubernetes.credentials import Credentials, address
 from exporter.attribution.kubernetes.following import Following
 from exporter.attribution.kubernetes.pod_facts import Wanted, label_names, pod_facts
-from exporter.config.errors import ConfigError
 from exporter.config.options import (
     API_CA,
     API_SERVER,
@@ -22,7 +21,7 @@ from exporter.config.options import (
     POD_UID,
     RESOURCE_SLICES,
 )
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 
 
 def build_cluster(settings: Settings) -> Cluster:

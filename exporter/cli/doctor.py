@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from exporter.cli.profilers import running
 from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, PROCFS, SAMPLING_INTERVAL
 from exporter.config.settings import Settings
 from exporter.hardware.peaks import load as load_peaks
-from exporter.model import Absence, Batch, SourceError
+from exporter.model import Absence, Batch, Source, SourceError
 from exporter.version import VERSION
 
 CAP_SYS_ADMIN = 21  # linux/capability.h
@@ -73,8 +74,8 @@ def examine(settings: Settings) -> Report:
     for gpu in report.gpus:
         gpu.peaks_known = peaks.find(gpu.model) is not None
         if not gpu.measured_by and not gpu.problem:
-            gpu.problem = "no measurement: the driver has no GPM for it, and no DCGM was found"
-            gpu.remedy = "run a DCGM hostengine (systemctl start nvidia-dcgm) and give --dcgm.address localhost:5555"
+            gpu.problem = "not measured: the driver has no GPM for this GPU, and no DCGM was found"
+            gpu.remedy = "run a DCGM hostengine (systemctl start nvidia-dcgm) and set --dcgm.address localhost:5555"
     report.honest = bool(report.gpus) and all(gpu.measured_by for gpu in report.gpus)
     return report
 
@@ -108,7 +109,7 @@ def _dcgm(report: Report, settings: Settings) -> None:
         report.checks.append(Check("DCGM", str(error), False if needed else None, error.remedy if needed else ""))
         return
     if not settings[DCGM_ADDRESS]:
-        report.checks.append(Check("hostengine", "no --dcgm.address given: not asked", None))
+        report.checks.append(Check("hostengine", "not checked: --dcgm.address is not set", None))
         return
     from exporter.sources.dcgm.source import DcgmSource
 
@@ -127,11 +128,9 @@ def _dcgm(report: Report, settings: Settings) -> None:
         report.checks += [Check("other clients", text, None) for text in neighbours.notes()]
 
 
-def _watched(source: object, interval: float) -> Iterator[Batch]:
-    import time
-
+def _watched(source: Source, interval: float) -> Iterator[Batch]:
     for _ in range(_WINDOWS):
-        yield source.read(time.monotonic())  # type: ignore[attr-defined]
+        yield source.read(time.monotonic())
         time.sleep(interval)
 
 
@@ -151,12 +150,12 @@ def _measured(report: Report, batch: Batch) -> None:
         if uuid in sampled:
             gpu.measured_by = gpu.measured_by or "dcgm"
         elif not gpu.measured_by and (why := reasons.get(uuid)) is not None:
-            gpu.problem = f"DCGM gives no SM active: {why.value}"
-            gpu.remedy = _REMEDIES.get(why, "dcgmi profile --list; look at the hostengine's log")
+            gpu.problem = f"DCGM does not report SM active: {why.value}"
+            gpu.remedy = _REMEDIES.get(why, "run dcgmi profile --list and check the hostengine's log")
 
 
 _REMEDIES = {
-    Absence.LOCKED: "another profiler holds the counters (Nsight, ncu, a second hostengine): end it",
+    Absence.LOCKED: "another profiler holds the counters (Nsight, ncu, a second hostengine): stop it",
     Absence.PAUSED: "honest-gpu-exporter profiling resume, or dcgmi profile --resume",
     Absence.NOT_PERMITTED: "run the hostengine as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0",
     Absence.NOT_SUPPORTED: "this GPU has no profiling counters that DCGM can read",
@@ -171,7 +170,7 @@ def _rights(report: Report, procfs: Path) -> None:
     report.checks.append(Check("CAP_SYS_ADMIN", "yes" if _capable() else "no", None))
     profilers = running()
     if profilers:
-        text = f"running: {', '.join(profilers)}; before Hopper only one at a time has the counters"
+        text = f"running: {', '.join(profilers)}; before Hopper only one at a time can use the counters"
         report.checks.append(Check("profilers", text, None))
     host_view = _first_line(procfs / "2" / "comm") == "kthreadd"
     report.checks.append(
@@ -204,17 +203,25 @@ def _first_line(path: Path) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    marks = {True: "ok", False: "BAD", None: "-"}
+    marks = {True: "ok", False: "FAIL", None: "-"}
     yield f"honest-gpu-exporter {report.version}"
     for check in report.checks:
         yield f"  {marks[check.ok]:<4}{check.what:<19} {check.found}"
         if check.remedy and check.ok is False:
-            yield f"      {'':<20}do: {check.remedy}"
+            yield f"      {'':<20}fix: {check.remedy}"
     for gpu in report.gpus:
-        measured = f"measured by {gpu.measured_by}" if gpu.measured_by else "NOT MEASURED: the claim only"
-        extras = (", MIG" if gpu.mig else "") + ("" if gpu.peaks_known else ", peaks not known")
+        measured = (
+            f"measured by {gpu.measured_by}" if gpu.measured_by else "NOT MEASURED: only the driver's claim is known"
+        )
+        extras = (", MIG" if gpu.mig else "") + ("" if gpu.peaks_known else ", peak rates unknown")
         yield f"  GPU {gpu.index:<3} {gpu.model or gpu.uuid}: {measured}{extras}"
         if gpu.problem:
             yield f"          {gpu.problem}"
-            yield f"          do: {gpu.remedy}"
-    yield "The honest numbers can be had." if report.honest else "The honest numbers cannot be had for every GPU here."
+            yield f"          fix: {gpu.remedy}"
+    yield _conclusion(report)
+
+
+def _conclusion(report: Report) -> str:
+    if not report.gpus:
+        return "No GPU was found."
+    return "Every GPU can be measured." if report.honest else "Not every GPU can be measured."

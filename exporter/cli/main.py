@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from exporter import logs
 from exporter.cli.arguments import PROGRAM, WRONG_USE, Asked, parse
-from exporter.config.errors import ConfigError
 from exporter.config.loading import Loaded, load
-from exporter.config.options import LOG_FORMAT, LOG_LEVEL, SOURCE_WORKLOAD, Command
+from exporter.config.option import Command
+from exporter.config.options import LOG_FORMAT, LOG_LEVEL, SOURCE_WORKLOAD
+from exporter.config.settings import ConfigError
 from exporter.model import SourceError
 from exporter.web.listen import ListenError
 

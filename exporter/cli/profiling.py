@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import signal
 
-from exporter.config.errors import ConfigError
 from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, PROFILING_FOR
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 from exporter.daemon import wait_for_signal
 
 TIMEOUT = 5.0  # seconds for a connection
@@ -34,7 +33,7 @@ def profiling(settings: Settings, action: str) -> int:
             print(f"profiling at {address} is paused until `honest-gpu-exporter profiling resume`")
         else:
             signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-            print(f"profiling at {address} is paused for {seconds:g} s; an interrupt resumes it sooner", flush=True)
+            print(f"profiling at {address} is paused for {seconds:g} s; Ctrl-C resumes it sooner", flush=True)
             dcgm.pause_while(address, bindings, TIMEOUT, lambda: wait_for_signal(_SIGNALS, seconds))
             print("resumed")
     except ValueError as error:

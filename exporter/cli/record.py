@@ -7,9 +7,8 @@ import signal
 import threading
 
 from exporter.cli.building import build_sources
-from exporter.config.errors import ConfigError
 from exporter.config.options import RECORD_DURATION, RECORD_OUT, SAMPLING_INTERVAL, SOURCE_SPEED
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 from exporter.daemon import Sampling, wait_for_signal
 from exporter.model import Batch, SourceError
 from exporter.sources.replay.recording import Recorder
@@ -55,6 +54,6 @@ def record(settings: Settings) -> int:
         sampling.close()
         recorder.close()
     if not recorder.batches:
-        raise SourceError(f"nothing could be read, {path} holds no sample", "the log says why")
-    log.info("%s: %d batches written; play it with --source replay --source.path %s", path, recorder.batches, path)
+        raise SourceError(f"nothing was read: {path} contains no samples", "see the log")
+    log.info("%s: %d batches written; replay it with --source replay --source.path %s", path, recorder.batches, path)
     return 0

@@ -12,7 +12,6 @@ from exporter import logs
 from exporter.cli.arguments import Asked
 from exporter.cli.building import build_sources
 from exporter.cli.stages import build_assembly
-from exporter.config.errors import ConfigError
 from exporter.config.loading import Loaded, load
 from exporter.config.options import (
     CURRENCY,
@@ -29,7 +28,7 @@ from exporter.config.options import (
     TELEMETRY_PATH,
     WEB_CONFIG,
 )
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 from exporter.core.snapshot import Snapshot
 from exporter.daemon import STOP_SECONDS, Daemon, Sampling
 from exporter.endpoints import Published, endpoints
@@ -91,7 +90,7 @@ class _Serving:
     def run(self) -> int:
         log.info("honest-gpu-exporter %s, source %s", VERSION, self._settings[SOURCE])
         if self._settings[SOURCE] == "simulated":
-            log.warning("SIMULATED: every number served here is made up, by request (--source simulated)")
+            log.warning("SIMULATED: every value served here is made up (--source simulated)")
         self._assembly.start()
         try:
             return Daemon(self._sampling, self._published, self._web, self._reload).run()
@@ -107,11 +106,11 @@ class _Serving:
             new = load(self._asked.command, self._asked.flags, os.environ).settings
             fixed = [name for name in self._settings.changed(new) if name not in RELOADABLE]
             if fixed:
-                raise ConfigError(f"{', '.join(fixed)} changed: that needs a restart")
+                raise ConfigError(f"a change of {', '.join(fixed)} needs a restart")
             if self._security is not None:
                 self._reload_security()
         except ConfigError as error:
-            log.error("reload refused, the configuration before it stays in force: %s", error)
+            log.error("reload failed, keeping the previous configuration: %s", error)
             self._config_problem = True
         else:
             logs.set_up(new[LOG_LEVEL], new[LOG_FORMAT])

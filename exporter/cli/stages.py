@@ -1,4 +1,4 @@
-"""From the settings to what is attached to the core's numbers: hardware, holders, host, states."""
+"""From the settings to the stages of the assembly: hardware, attribution, host, states."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from exporter import strict_yaml
 from exporter.assembly import Assembly
-from exporter.cli.holders import build_attribution
-from exporter.config.errors import ConfigError
+from exporter.cli.attribution import build_attribution
+from exporter.config.option import RENAMED, hint
 from exporter.config.options import (
     COLLECTOR_HOST,
     COLLECTOR_PROCESSES,
@@ -18,7 +18,7 @@ from exporter.config.options import (
     STATE_HOLD,
     THRESHOLDS,
 )
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 from exporter.core.snapshot import Snapshot
 from exporter.hardware.peaks import PeakTable
 from exporter.hardware.peaks import load as load_peaks
@@ -27,7 +27,7 @@ from exporter.host.background import HostBackground
 from exporter.state.stage import StateStage
 from exporter.state.thresholds import Thresholds, reasons
 
-DRIVERS = frozenset({"auto", "nvml", "dcgm"})  # sources that read this very node
+DRIVERS = frozenset({"auto", "nvml", "dcgm"})  # sources that read the GPUs of this node
 
 
 def build_assembly(settings: Settings, publish: Callable[[Snapshot], None]) -> Assembly:
@@ -57,8 +57,9 @@ def _thresholds(settings: Settings) -> Thresholds:
     try:
         return Thresholds().replaced(dict(settings[THRESHOLDS]))
     except KeyError as error:
-        known = ", ".join(reasons())
-        raise ConfigError(f"{settings.where(THRESHOLDS)}: no threshold {error}; there are: {known}") from error
+        name, known = str(error.args[0]), reasons()
+        advice = hint(name, known, RENAMED, f"expected one of {', '.join(known)}")
+        raise ConfigError(f"{settings.where(THRESHOLDS)}: no such threshold: {name}; {advice}") from error
 
 
 def _peaks(settings: Settings) -> PeakTable:

@@ -13,11 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from exporter.cli.top_client import Target, Unreachable, fetch, parse_target
-from exporter.cli.top_trail import Trail
-from exporter.cli.top_view import Style, render
-from exporter.config.errors import ConfigError
+from exporter.cli.top_view import Style, Trail, render
 from exporter.config.options import TOP_ONCE, TOP_URL
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 
 EVERY = 1.0  # seconds
 NO_TERMINAL = 1000  # columns of a file or a pipe: nothing is cut there
@@ -54,9 +52,9 @@ def top(settings: Settings) -> int:
 def _watch(target: Target, trail: Trail, document: dict[str, Any], steers: bool) -> None:
     trouble = ""
     while True:
-        lines = [f"honest-gpu-exporter top: {target} (Ctrl-C leaves)"]
+        lines = [f"honest-gpu-exporter top: {target} (Ctrl-C exits)"]
         if trouble:
-            lines.append(f"! {trouble} The numbers below are the last ones.")
+            lines.append(f"! {trouble} The values below are the last ones received.")
         height = shutil.get_terminal_size().lines - len(lines) if steers else None
         lines += _frame(document, trail, _style(), height)
         if steers:
@@ -85,7 +83,7 @@ def _frame(document: dict[str, Any], trail: Trail, style: Style, height: int | N
         lines = render(document, trails, style, details=False)
     if height is not None and len(lines) > height:
         cut = len(lines) - height + 1
-        lines = [*lines[: height - 1], f"... {cut} lines more: in a higher terminal, or with --once"]
+        lines = [*lines[: height - 1], f"... {cut} more lines: enlarge the terminal, or use --once"]
     return lines
 
 

@@ -1,15 +1,18 @@
-"""A document as lines of a terminal."""
+"""Documents as lines of a terminal."""
 
 from __future__ import annotations
 
+import math
 import textwrap
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 WIDE = 110  # columns from which bar and trail have all their cells
 INDENT = 8
+TRAIL_SECONDS = 600.0
 PARTS = ("working", "stalled", "hollow", "unexplained", "idle")
 _COLOUR = {"working": 32, "stalled": 33, "hollow": 31, "unexplained": 35, "idle": 39}  # ECMA-48 SGR
 
@@ -46,6 +49,42 @@ class Style:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text.strip() else text
 
 
+class Trail:
+    """SM active over the last ten minutes, gathered from the histories of one document after the other."""
+
+    def __init__(self) -> None:
+        self.since = 0.0  # Unix seconds: what to ask for next
+        self._points: dict[str, deque[tuple[float, float]]] = {}  # id -> (end, ratio)
+
+    def add(self, history: Mapping[str, Any]) -> None:
+        """Take in the ``history`` of a document."""
+        ends = history["timestamps"]
+        if not ends:
+            return
+        if ends[0] <= self.since:  # the exporter sent all of it again: its clock was set back
+            self._points.clear()
+        self.since = ends[-1]
+        for name, columns in history["gpus"].items():
+            points = self._points.setdefault(name, deque())
+            points.extend((end, ratio) for end, ratio in zip(ends, columns["sm"], strict=True) if ratio is not None)
+        for name, points in list(self._points.items()):
+            while points and points[0][0] <= self.since - TRAIL_SECONDS:
+                points.popleft()
+            if not points:
+                del self._points[name]
+
+    def cells(self, name: str, count: int) -> list[float | None]:
+        """Means over ``count`` equal stretches of the ten minutes; None where there is no value."""
+        sums, numbers = [0.0] * count, [0] * count
+        for end, ratio in self._points.get(name, ()):
+            place = max(
+                0, math.ceil((end - self.since + TRAIL_SECONDS) / TRAIL_SECONDS * count) - 1
+            )  # a point lies before its end
+            sums[place] += ratio
+            numbers[place] += 1
+        return [total / number if number else None for total, number in zip(sums, numbers, strict=True)]
+
+
 def render(
     document: Mapping[str, Any], trails: Mapping[str, Sequence[float | None]], style: Style, *, details: bool = True
 ) -> list[str]:
@@ -54,7 +93,7 @@ def render(
     sources = ", ".join(f"{source['name']} {'up' if source['up'] else 'down'}" for source in document["sources"])
     gpus = f"{document['present_gpus']} of {document['expected_gpus']} GPUs"
     version = f"honest-gpu-exporter {document['exporter_version']}"
-    lines = [f"{version}: {gpus}, source {sources or 'none'}, numbers of {when}"]
+    lines = [f"{version}: {gpus}, source {sources or 'none'}, values from {when}"]
     lines += [f"! {text}" for text in document["warnings"]]
     lines += [f"! {_problem(problem)}" for problem in document["problems"]]
     head = f"{'GPU':<{INDENT}}{'claimed':>8}{'SM':>8}  {'where the time went':<{style.bar + 2}}"

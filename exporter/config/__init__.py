@@ -1,1 +1,1 @@
-"""Flags, environment and YAML file: three ways to say the same things."""
+"""Flags, environment variables and a YAML file: three ways to set the same options."""

@@ -1,52 +1,33 @@
-"""What flags, environment and file say, each as option name -> Given."""
+"""What flags, environment and file set, each as option name -> Given."""
 
 from __future__ import annotations
 
-import argparse
-import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from exporter import strict_yaml
-from exporter.config.errors import ConfigError
-from exporter.config.options import ENVIRONMENT_PREFIX, OPTIONS, Command, Option, Repeated, by_name
-from exporter.config.settings import Given
+from exporter.config.option import ENVIRONMENT_PREFIX, RENAMED, Option, Repeated, hint, variable_of
+from exporter.config.options import OPTIONS, by_name
+from exporter.config.settings import ConfigError, Given
 
 _MOST_BYTES = 1024 * 1024
-# Kubernetes sets these for a Service of our name: not meant for us
+# Kubernetes sets these in every pod when a Service has this exporter's name: they are no options
 _SERVICE_VARIABLES = f"{ENVIRONMENT_PREFIX}EXPORTER_"
-
-
-def add_flags(parser: argparse.ArgumentParser, command: Command) -> None:
-    """All options of ``command``. Values stay texts here: they are parsed the same whatever they come from."""
-    for option in OPTIONS:
-        if command not in option.commands:
-            continue
-        text = option.help.replace("%", "%%")
-        if option.switch:
-            parser.add_argument(
-                option.flag, dest=option.name, action=argparse.BooleanOptionalAction, default=None, help=text
-            )
-        else:
-            action = "append" if isinstance(option, Repeated) else "store"
-            parser.add_argument(
-                option.flag, dest=option.name, action=action, default=None, metavar=option.metavar, help=text
-            )
 
 
 def from_flags(arguments: Mapping[str, object]) -> dict[str, Given]:
     """From argparse's result."""
-    said: dict[str, Given] = {}
+    given: dict[str, Given] = {}
     for option in OPTIONS:
         value = arguments.get(option.name)
         if value is not None:
-            said[option.name] = Given(tuple(_texts(value)), option.flag)
-    return said
+            given[option.name] = Given(tuple(_texts(value)), option.flag)
+    return given
 
 
 def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, Given], list[str]]:
-    """From HONEST_GPU_*; empty variables say nothing. Also: warnings about variables that no option has."""
-    said: dict[str, Given] = {}
+    """From HONEST_GPU_*, where an empty variable counts as not set; and warnings about variables of no option."""
+    given: dict[str, Given] = {}
     variables = {option.variable: option for option in OPTIONS}
     warnings: list[str] = []
     for name, value in sorted(environment.items()):
@@ -55,12 +36,12 @@ def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, Given], 
         option = variables.get(name)
         if option is not None:
             items = value.split(",") if isinstance(option, Repeated) else [value]
-            said[option.name] = Given(tuple(item.strip() for item in items if item.strip()), name)
+            given[option.name] = Given(tuple(item.strip() for item in items if item.strip()), name)
         elif not name.startswith(_SERVICE_VARIABLES):
-            warnings.append(
-                f"the environment variable {name} is no option and has no effect{_nearest(name, variables)}"
-            )
-    return said, warnings
+            renamed = {variable_of(old): variable_of(new) for old, new in RENAMED.items()}
+            advice = hint(name, variables, renamed)
+            warnings.append(f"environment variable {name} is not an option and has no effect; {advice}")
+    return given, warnings
 
 
 def from_file(path: Path) -> dict[str, Given]:
@@ -69,9 +50,9 @@ def from_file(path: Path) -> dict[str, Given]:
         with path.open("rb") as file:
             text = file.read(_MOST_BYTES + 1)
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}; --config names it") from error
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}; check --config") from error
     if len(text) > _MOST_BYTES:
-        raise ConfigError(f"{path}: longer than {_MOST_BYTES} bytes: not a configuration file")
+        raise ConfigError(f"{path}: larger than {_MOST_BYTES} bytes, so not a configuration file")
     try:
         document = strict_yaml.load(text)
     except ValueError as error:
@@ -87,10 +68,10 @@ def _walk(path: Path, prefix: str, mapping: Mapping[object, object]) -> Iterator
     options = by_name()
     for key, value in mapping.items():
         if not isinstance(key, str):
-            raise ConfigError(f"{path}: {prefix}{key}: expected a text as key: quote it")
+            raise ConfigError(f"{path}: {prefix}{key}: the key must be a string: quote it")
         name = prefix + key.replace("_", "-")
         if isinstance(value, dict):
-            if not any(known.startswith(f"{name}.") for known in options):
+            if not any(known.startswith(f"{name}.") for known in (*options, *RENAMED)):
                 raise ConfigError(f"{path}: {_no_key(name, options)}")
             yield from _walk(path, f"{name}.", value)
             continue
@@ -106,10 +87,10 @@ def _walk(path: Path, prefix: str, mapping: Mapping[object, object]) -> Iterator
 def _items(where: str, option: Option[object], value: object) -> Iterator[str]:
     listed = value if isinstance(value, list) else [value]
     if isinstance(value, list) and not isinstance(option, Repeated):
-        raise ConfigError(f"{where}: expected one value, got a list")
+        raise ConfigError(f"{where}: expected a single value, got a list")
     for item in listed:
         if not isinstance(item, str | int | float):
-            raise ConfigError(f"{where}: expected a text, a number, true or false, got {type(item).__name__}")
+            raise ConfigError(f"{where}: expected a string, a number, true or false, got {type(item).__name__}")
         yield from _texts(item)
 
 
@@ -124,9 +105,4 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _no_key(name: str, options: Mapping[str, object]) -> str:
-    return f"{name}: no such option{_nearest(name, options)}"
-
-
-def _nearest(name: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else "; --help lists them all"
+    return f"{name}: no such option; {hint(name, options, RENAMED)}"

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.config.errors import ConfigError
 from exporter.config.layers import from_environment, from_file, from_flags
+from exporter.config.option import ENVIRONMENT_PREFIX, Command, Repeated
 from exporter.config.options import (
     DCGM_ADDRESS,
-    ENVIRONMENT_PREFIX,
     OPTIONS,
     RECORD_OUT,
     SAMPLING_INTERVAL,
@@ -20,17 +19,15 @@ from exporter.config.options import (
     SOURCE_SPEED,
     SOURCE_URL,
     SOURCE_WORKLOAD,
-    Command,
-    Repeated,
 )
-from exporter.config.settings import Given, Settings
+from exporter.config.settings import ConfigError, Given, Settings
 
 SHORTEST_INTERVAL = 0.1  # seconds: GPM's and DCGM's hard floor (docs/inputs.md)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Settings, and what to say of them once logging works."""
+    """Settings, and warnings about them to log once logging is set up."""
 
     settings: Settings
     warnings: tuple[str, ...]
@@ -41,27 +38,27 @@ def load(command: Command, arguments: Mapping[str, object], environment: Mapping
     """The settings in force for a command. Raises ConfigError."""
     named = arguments.get("config") or environment.get(f"{ENVIRONMENT_PREFIX}CONFIG")
     file = Path(str(named)) if named else None
-    said: dict[str, Given] = from_file(file) if file else {}
+    given: dict[str, Given] = from_file(file) if file else {}
     variables, warnings = from_environment(environment)
-    said |= variables
-    said |= from_flags(arguments)
-    settings = Settings(dict(_parse(said)), said)
+    given |= variables
+    given |= from_flags(arguments)
+    settings = Settings(dict(_parse(given)), given)
     _check_together(command, settings)
     return Loaded(settings, tuple(warnings), file)
 
 
-def _parse(said: Mapping[str, Given]) -> dict[str, object]:
+def _parse(given: Mapping[str, Given]) -> dict[str, object]:
     values: dict[str, object] = {}
     for option in OPTIONS:
-        given = said.get(option.name)
-        if given is None:
+        found = given.get(option.name)
+        if found is None:
             continue
         if isinstance(option, Repeated):
-            items = [part for text in given.texts for part in text.split(",") if part]
-            parsed = [_one(option.parse, item, given.where) for item in items]
+            items = [part for text in found.texts for part in text.split(",") if part]
+            parsed = [_one(option.parse, item, found.where) for item in items]
             values[option.name] = tuple(value for each in parsed if isinstance(each, tuple) for value in each)
         else:
-            values[option.name] = _one(option.parse, given.texts[-1], given.where)
+            values[option.name] = _one(option.parse, found.texts[-1], found.where)
     return values
 
 
@@ -73,7 +70,7 @@ def _one(parse: object, text: str, where: str) -> object:
 
 
 def _check_together(command: Command, settings: Settings) -> None:
-    """What no option can know alone."""
+    """Checks that concern more than one option."""
     source, interval = settings[SOURCE], settings[SAMPLING_INTERVAL]
     if interval < SHORTEST_INTERVAL:
         raise ConfigError(f"{settings.where(SAMPLING_INTERVAL)}: {interval * 1000:g}ms: expected at least 100ms")
@@ -89,13 +86,14 @@ def _check_together(command: Command, settings: Settings) -> None:
     owners = ((SOURCE_URL, "dcgm-exporter"), (SOURCE_PATH, "replay"), (SOURCE_WORKLOAD, "simulated"))
     for owned, owner in owners:
         if settings[owned] and source != owner:
-            raise ConfigError(f"{settings.where(owned)}: is for {SOURCE.flag} {owner}, but the source is {source}")
+            raise ConfigError(f"{settings.where(owned)}: only applies to {SOURCE.flag} {owner}, not to {source}")
+    only_played = f"only applies to {SOURCE.flag} replay and simulated"
     played = source in ("replay", "simulated")
     if settings[SOURCE_SPEED] != 1.0 and not played:
-        raise ConfigError(f"{settings.where(SOURCE_SPEED)}: is for replay and simulated; {source} runs in real time")
+        raise ConfigError(f"{settings.where(SOURCE_SPEED)}: {only_played}; {source} runs in real time")
     if settings[SOURCE_ONCE] and not played:
-        raise ConfigError(f"{settings.where(SOURCE_ONCE)}: is for replay and simulated; {source} has no end")
+        raise ConfigError(f"{settings.where(SOURCE_ONCE)}: {only_played}; {source} has no end")
     if settings[SOURCE_SPEED] is None and not settings[SOURCE_ONCE]:
         raise ConfigError(f"{settings.where(SOURCE_SPEED)}: max needs {SOURCE_ONCE.flag}: a loop would never end")
     if command is Command.RECORD and settings[RECORD_OUT] is None:
-        raise ConfigError(f"{RECORD_OUT.flag}: missing: the file to write, such as node.jsonl.gz")
+        raise ConfigError(f"{RECORD_OUT.flag}: required: the file to write, such as node.jsonl.gz")

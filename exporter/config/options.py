@@ -1,80 +1,47 @@
-"""The table of options (docs/operations.md): each is a flag, an environment variable and a key of the YAML file."""
+"""The table of options (docs/operations.md). A constant that is an Option is in it; there is no second list."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from exporter.config import parsers
+from exporter.config.option import Command, Option, Repeated
 
-T_co = TypeVar("T_co", covariant=True)
-ENVIRONMENT_PREFIX = "HONEST_GPU_"
-
-
-class Command(enum.Enum):
-    """What the program can be asked to do."""
-
-    SERVE = "serve"
-    RECORD = "record"
-    TOP = "top"
-    DOCTOR = "doctor"
-    PROFILING = "profiling"
-
-
+T = TypeVar("T")
 _READING = (Command.SERVE, Command.RECORD)
-_SERVING = (Command.SERVE,)
-_LOOKING = (Command.SERVE, Command.RECORD, Command.DOCTOR, Command.PROFILING)
+_DIAGNOSING = (*_READING, Command.DOCTOR, Command.PROFILING)
 SOURCES = ("auto", "nvml", "dcgm", "dcgm-exporter", "replay", "simulated")
 
 
-@dataclass(frozen=True)
-class Option(Generic[T_co]):
-    """One option. ``name`` is dotted; ``parse`` takes one text; ``default`` is the value when nobody says anything."""
-
-    name: str
-    parse: Callable[[str], T_co]
-    default: T_co
-    help: str
-    metavar: str = ""
-    commands: tuple[Command, ...] = _SERVING
-
-    @property
-    def flag(self) -> str:
-        return f"--{self.name}"
-
-    @property
-    def variable(self) -> str:
-        """Its name in the environment."""
-        return ENVIRONMENT_PREFIX + self.name.upper().replace(".", "_").replace("-", "_")
-
-    @property
-    def switch(self) -> bool:
-        """True when the flag takes no value."""
-        return self.default is True or self.default is False
-
-
-@dataclass(frozen=True)
-class Repeated(Option[tuple[T_co, ...]]):
-    """An option that takes several values: repeated as a flag, comma-separated in the environment, a list in YAML."""
-
-
-def _each(parse: Callable[[str], T_co]) -> Callable[[str], tuple[T_co, ...]]:
+def _each(parse: Callable[[str], T]) -> Callable[[str], tuple[T, ...]]:
     """A parser of one item that gives it as a tuple, so that items add up."""
     return lambda value: (parse(value),)
 
 
-SOURCE = Option("source", parsers.one_of(*SOURCES), "auto", "how to read GPUs", "|".join(SOURCES), _READING)
+SOURCE = Option(
+    "source",
+    parsers.one_of(*SOURCES),
+    "auto",
+    "Where GPU readings come from. auto picks the best source on this machine. Example: nvml",
+    "|".join(SOURCES),
+    _READING,
+)
 SOURCE_URL = Option[str](
-    "source.url", parsers.text, "", "dcgm-exporter: the other exporter's /metrics", "URL", _READING
+    "source.url",
+    parsers.text,
+    "",
+    "Metrics page to read with --source dcgm-exporter. Example: http://127.0.0.1:9400/metrics",
+    "URL",
+    _READING,
 )
 SOURCE_PATH = Option[Path | None](
     "source.path",
     parsers.path,
     None,
-    "replay: PyTorch trace, folder or .tar.gz of ranks, Nsight Systems SQLite export, or recording",
+    "What to play with --source replay: a PyTorch trace, a folder or .tar.gz of one trace per rank, an Nsight Systems "
+    "SQLite export, or a recording. Example: trace.json.gz",
     "PATH",
     _READING,
 )
@@ -82,285 +49,330 @@ SOURCE_WORKLOAD = Repeated[str](
     "source.workload",
     _each(parsers.text),
     (),
-    "simulated: one workload a GPU, repeated to --source.gpus; `list` prints them",
-    "A[,B...]",
+    "Workloads for --source simulated, one per GPU; the list is cycled over all GPUs. `list` prints the names. "
+    "Example: training-healthy,hang",
+    "NAME[,NAME...]",
     _READING,
 )
-SOURCE_GPUS = Option("source.gpus", parsers.whole_number(1, 1024), 8, "simulated: number of GPUs", "N", _READING)
+SOURCE_GPUS = Option(
+    "source.gpus",
+    parsers.whole_number(1, 1024),
+    8,
+    "Number of GPUs with --source simulated. Example: 4",
+    "N",
+    _READING,
+)
 SOURCE_SPEED = Option[float | None](
-    "source.speed", parsers.speed, 1.0, "replay, simulated: times real time, or max", "X", _READING
+    "source.speed",
+    parsers.speed,
+    1.0,
+    "Speed of replay and simulated as a multiple of real time, or max for as fast as possible. Example: 10",
+    "FACTOR",
+    _READING,
 )
 SOURCE_ONCE = Option(
     "source.once",
     parsers.boolean,
     False,
-    "replay, simulated: end after one pass and print a summary; the numbers are served until stopped",
+    "Play replay or simulated once, print a summary, and keep serving the final values until stopped.",
     commands=_READING,
 )
+WAIT_FOR_GPUS = Option(
+    "wait-for-gpus",
+    parsers.boolean,
+    False,
+    "With --source auto or nvml on a machine without a GPU: keep running, report 0 GPUs, and retry.",
+)
 DCGM_ADDRESS = Option[str](
-    "dcgm.address", parsers.text, "", "hostengine: HOST:PORT, unix:PATH, or embedded", "ADDRESS", _LOOKING
+    "dcgm.address",
+    parsers.text,
+    "",
+    "DCGM hostengine to connect to: HOST:PORT, unix:PATH, or embedded to run DCGM in this process. "
+    "Example: localhost:5555",
+    "ADDRESS",
+    _DIAGNOSING,
 )
 DCGM_BINDINGS = Option[Path | None](
     "dcgm.bindings",
     parsers.path,
     None,
-    "folder of NVIDIA's Python bindings, where DCGM put them elsewhere",
+    "Folder with NVIDIA's Python bindings for DCGM, if they are not in a standard place. "
+    "Example: /usr/local/dcgm/bindings/python3",
     "DIR",
-    _LOOKING,
-)
-WAIT_FOR_GPUS = Option(
-    "wait-for-gpus", parsers.boolean, False, "auto: without a GPU stay, serve present_gpus 0 and look again"
+    _DIAGNOSING,
 )
 SAMPLING_INTERVAL = Option(
-    "sampling.interval", parsers.duration, 1.0, "time between reads, at least 100ms", "DURATION", _LOOKING
+    "sampling.interval",
+    parsers.duration,
+    1.0,
+    "Time between two reads of the GPUs; at least 100ms. Example: 500ms",
+    "DURATION",
+    _DIAGNOSING,
 )
 LISTEN_ADDRESS = Repeated[str](
-    "web.listen-address", _each(parsers.text), (":9836",), "where to listen (repeatable): :PORT, HOST:PORT", "ADDRESS"
+    "web.listen-address",
+    _each(parsers.text),
+    (":9836",),
+    "Address to listen on: :PORT, HOST:PORT or [IPV6]:PORT. Example: 127.0.0.1:9836",
+    "ADDRESS",
 )
-TELEMETRY_PATH = Option("web.telemetry-path", parsers.url_path, "/metrics", "path of the metrics", "PATH")
+TELEMETRY_PATH = Option(
+    "web.telemetry-path", parsers.url_path, "/metrics", "Path of the metrics page. Example: /gpu-metrics", "PATH"
+)
 WEB_CONFIG = Option[Path | None](
-    "web.config.file", parsers.path, None, "TLS and basic auth, in exporter-toolkit's format", "FILE"
+    "web.config.file",
+    parsers.path,
+    None,
+    "TLS and basic authentication, in the format of the Prometheus exporter-toolkit. Example: web.yaml",
+    "FILE",
+)
+METRICS_PROFILE = Option(
+    "metrics.profile",
+    parsers.one_of("minimal", "default", "full"),
+    "default",
+    "How much to export: about 30 or 100 series per GPU, or everything. Example: minimal",
+    "minimal|default|full",
+)
+METRICS_INCLUDE = Repeated[str](
+    "metrics.include",
+    _each(parsers.glob),
+    (),
+    "Metrics to export in addition to the profile. Example: honest_gpu_ecc_*",
+    "GLOB",
+)
+METRICS_EXCLUDE = Repeated[str](
+    "metrics.exclude",
+    _each(parsers.glob),
+    (),
+    "Metrics never to export; takes precedence over --metrics.include. Example: honest_gpu_process_*",
+    "GLOB",
 )
 PRICES = Repeated[tuple[str, float]](
     "cost.price-per-hour",
     _each(parsers.price),
     (),
-    "price of a GPU hour, by model pattern (repeatable)",
+    "Price of one GPU for one hour, for all models or for those that match a pattern. Example: *H100*=2.50",
     "PRICE|MODEL=PRICE",
 )
-CURRENCY = Option("cost.currency", parsers.currency, "USD", "label of the prices", "CODE")
-THRESHOLDS = Repeated[tuple[str, float]](
-    "state.threshold",
-    _each(parsers.named_ratio),
-    (),
-    "another threshold of the state rules (repeatable); docs/states.md lists them",
-    "NAME=RATIO",
-)
-STATE_HOLD = Option(
-    "state.hold",
-    parsers.duration,
-    30.0,
-    "window of evidence of a state, and the least time in it (docs/states.md)",
-    "DURATION",
-)
-PEAKS_FILE = Option[Path | None](
-    "hardware.peaks-file",
-    parsers.path,
-    None,
-    "peak figures of GPU models, added to those that are known; the format is that of exporter/peaks.yaml",
-    "FILE",
-)
-COLLECTOR_HOST = Option(
-    "collector.host",
-    parsers.boolean,
-    True,
-    "pressure, RDMA and the CPU time of processes that hold a GPU (drivers' sources only)",
-)
-PROCFS = Option(
-    "path.procfs",
-    parsers.path,
-    Path("/proc"),
-    "where the host's /proc is mounted; its process ids must be the driver's",
-    "DIR",
-    (Command.SERVE, Command.DOCTOR),
-)
+CURRENCY = Option("cost.currency", parsers.currency, "USD", "Currency of the prices. Example: EUR", "CODE")
 COLLECTOR_KUBERNETES = Option(
-    "collector.kubernetes", parsers.boolean, False, "which pod holds which GPU, from the kubelet's pod-resources socket"
+    "collector.kubernetes",
+    parsers.boolean,
+    False,
+    "Attribute GPUs to pods, using the kubelet's pod-resources API.",
 )
 POD_RESOURCES = Option(
     "kubernetes.pod-resources-socket",
     parsers.path,
     Path("/var/lib/kubelet/pod-resources/kubelet.sock"),
-    "the kubelet's socket",
+    "Socket of the kubelet's pod-resources API. Example: /var/lib/kubelet/pod-resources/kubelet.sock",
     "PATH",
 )
 RESOURCE_NAMES = Repeated[str](
-    "kubernetes.resource-names", _each(parsers.resource), ("nvidia.com/*",), "resources that are GPUs", "GLOB"
+    "kubernetes.resource-names",
+    _each(parsers.resource),
+    ("nvidia.com/*",),
+    "Extended resources that are GPUs. Example: nvidia.com/gpu*",
+    "GLOB",
 )
 REPLICAS = Option(
     "kubernetes.replicas",
     parsers.one_of("time_sliced", "mps"),
     "time_sliced",
-    "how replicas share a GPU in this cluster: an id does not tell",
+    "How this cluster shares a GPU among replicas; the device plugin's ids do not say. Example: mps",
     "time_sliced|mps",
 )
 API_SERVER = Option[str](
     "kubernetes.api-server",
     parsers.text,
     "",
-    "what the kubelet does not tell, from the API server: which pods have ended, names by UID; in-cluster, or its URL",
+    "Also ask the API server, to leave out pods that have ended and to find pod names by UID: in-cluster, or its URL. "
+    "Needs --kubernetes.node-name. Example: in-cluster",
     "in-cluster|URL",
 )
 NODE_NAME = Option[str](
-    "kubernetes.node-name", parsers.node_name, "", "API server: this node's name; only its pods are asked for", "NAME"
+    "kubernetes.node-name",
+    parsers.node_name,
+    "",
+    "Name of this node; only its pods are requested from the API server. Example: gpu-node-1",
+    "NAME",
 )
 API_TOKEN = Option(
     "kubernetes.token-file",
     parsers.path,
     Path("/var/run/secrets/kubernetes.io/serviceaccount/token"),
-    "API server: the token, read anew for each connection",
+    "Bearer token for the API server; read again for each connection. Example: /etc/honest-gpu-exporter/token",
     "FILE",
 )
 API_CA = Option(
     "kubernetes.ca-file",
     parsers.path,
     Path("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"),
-    "API server: the authority of its certificate",
+    "CA that signed the API server's certificate. Example: /etc/kubernetes/pki/ca.crt",
     "FILE",
 )
 POD_LABELS = Repeated[str](
     "kubernetes.pod-labels",
     _each(parsers.kubernetes_label),
     (),
-    "API server: labels of pods that allocation_info carries, as label_NAME (repeatable)",
+    "Pod labels to copy to honest_gpu_allocation_info as label_NAME; needs the API server. Example: team",
     "NAME",
 )
-POD_UID = Option("kubernetes.pod-uid", parsers.boolean, False, "API server: allocation_info carries pod_uid")
+POD_UID = Option(
+    "kubernetes.pod-uid",
+    parsers.boolean,
+    False,
+    "Add pod_uid to honest_gpu_allocation_info; needs the API server.",
+)
 POD_OWNER = Option(
     "kubernetes.pod-owner",
     parsers.boolean,
     False,
-    "API server: allocation_info carries owner_kind, owner_name and queue",
+    "Add owner_kind, owner_name and queue to honest_gpu_allocation_info; needs the API server.",
 )
 RESOURCE_SLICES = Option(
     "kubernetes.resource-slices",
     parsers.boolean,
     False,
-    "API server: which GPU a device of a resource claim is (dynamic resources, driver gpu.nvidia.com)",
+    "Resolve dynamic resource allocation (driver gpu.nvidia.com) to GPUs; needs the API server.",
 )
 COLLECTOR_SLURM = Option(
-    "collector.slurm", parsers.boolean, False, "which job holds which GPU, from the files that prologs write"
+    "collector.slurm", parsers.boolean, False, "Attribute GPUs to Slurm jobs, using the files that a prolog writes."
+)
+SLURM_JOBS = Option(
+    "slurm.jobs-folder",
+    parsers.path,
+    Path("/run/honest-gpu-exporter/jobs"),
+    "Folder that the prolog of this exporter writes (packaging/slurm). Example: /run/honest-gpu-exporter/jobs",
+    "DIR",
+)
+SLURM_GPUSTAT = Option[Path | None](
+    "slurm.gpustat-folder",
+    parsers.path,
+    None,
+    "Folder that the prolog of jobstats writes. Example: /run/gpustat",
+    "DIR",
+)
+SLURM_JOB_MAPPING = Option[Path | None](
+    "slurm.job-mapping-folder",
+    parsers.path,
+    None,
+    "Job mapping folder of dcgm-exporter: one file per GPU index. Example: /run/dcgm-job-map",
+    "DIR",
 )
 COLLECTOR_PROCESSES = Option(
     "collector.processes",
     parsers.boolean,
     False,
-    "whose the processes on a GPU are, by their control group; needs the host's process ids",
+    "Attribute GPUs to the jobs, containers and users of their processes; needs the host's PID namespace.",
 )
 PROCESS_FAMILIES = Option(
     "processes.families",
     parsers.boolean,
     False,
-    "series of single processes (pid, command): memory and SM use; names need --collector.processes",
+    "Export memory and SM use of each process, labelled pid and command; needs --collector.processes.",
 )
 PROCESS_MOST = Option(
     "processes.most",
     parsers.whole_number(1, 4096),
     64,
-    "processes shown singly of one device; the rest is counted",
+    "Maximum number of processes to export per GPU; the rest are only counted. Example: 16",
     "N",
 )
-SLURM_JOBS = Option(
-    "slurm.jobs-folder", parsers.path, Path("/run/honest-gpu-exporter/jobs"), "what our prolog writes", "DIR"
-)
-SLURM_GPUSTAT = Option[Path | None](
-    "slurm.gpustat-folder", parsers.path, None, "what jobstats' prolog writes, such as /run/gpustat", "DIR"
-)
-SLURM_JOB_MAPPING = Option[Path | None](
-    "slurm.job-mapping-folder", parsers.path, None, "dcgm-exporter's job mapping: a file a GPU index", "DIR"
-)
 WORKLOAD_KEEP = Option(
-    "workload.keep", parsers.duration, 300.0, "time for which a workload's counters outlive it", "DURATION"
+    "workload.keep",
+    parsers.duration,
+    300.0,
+    "How long to export the counters of a pod or job after it has ended. Example: 10m",
+    "DURATION",
 )
-METRICS_PROFILE = Option(
-    "metrics.profile",
-    parsers.one_of("minimal", "default", "full"),
-    "default",
-    "how many series: about 30, 100 or all",
-    "minimal|default|full",
+COLLECTOR_HOST = Option(
+    "collector.host",
+    parsers.boolean,
+    True,
+    "Export pressure stall information, RDMA traffic, and the CPU time of processes that use a GPU. "
+    "Only with --source auto, nvml or dcgm.",
 )
-METRICS_INCLUDE = Repeated[str](
-    "metrics.include", _each(parsers.glob), (), "families to add to the profile (repeatable)", "GLOB"
+PROCFS = Option(
+    "path.procfs",
+    parsers.path,
+    Path("/proc"),
+    "Where the host's /proc is mounted; its process ids must be those that the driver reports. Example: /host/proc",
+    "DIR",
+    (Command.SERVE, Command.DOCTOR),
 )
-METRICS_EXCLUDE = Repeated[str](
-    "metrics.exclude", _each(parsers.glob), (), "families to leave out (repeatable), before all else", "GLOB"
+STATE_HOLD = Option(
+    "state.hold",
+    parsers.duration,
+    30.0,
+    "Averaging window for a GPU's state, and the shortest time in one state. Example: 1m",
+    "DURATION",
+)
+THRESHOLDS = Repeated[tuple[str, float]](
+    "state.threshold",
+    _each(parsers.named_ratio),
+    (),
+    "Change a threshold of the state rules; docs/states.md lists them. Example: sm_launch=0.3",
+    "NAME=RATIO",
+)
+PEAKS_FILE = Option[Path | None](
+    "hardware.peaks-file",
+    parsers.path,
+    None,
+    "Peak rates of further GPU models, in the format of exporter/peaks.yaml. Example: peaks.yaml",
+    "FILE",
 )
 LOG_LEVEL = Option(
     "log.level",
     parsers.one_of("debug", "info", "warning", "error"),
     "info",
-    "least severity that is logged",
+    "Log messages of this severity and above. Example: debug",
     "debug|info|warning|error",
-    _LOOKING,
+    _DIAGNOSING,
 )
-LOG_FORMAT = Option("log.format", parsers.one_of("text", "json"), "text", "one line an event", "text|json", _LOOKING)
+LOG_FORMAT = Option(
+    "log.format",
+    parsers.one_of("text", "json"),
+    "text",
+    "Log as plain text or as one JSON object per line. Example: json",
+    "text|json",
+    _DIAGNOSING,
+)
 RECORD_OUT = Option[Path | None](
-    "out", parsers.path, None, "record: file to write, JSON lines compressed with gzip", "FILE", (Command.RECORD,)
+    "out",
+    parsers.path,
+    None,
+    "File to write: gzipped JSON lines. Example: node.jsonl.gz",
+    "FILE",
+    (Command.RECORD,),
 )
 RECORD_DURATION = Option[float | None](
     "duration",
     parsers.duration,
     None,
-    "record: end after this time; else at the end of the input, or when stopped",
+    "How long to record; without it, until the source ends or a signal arrives. Example: 10m",
     "DURATION",
     (Command.RECORD,),
 )
 PROFILING_FOR = Option[float | None](
-    "for", parsers.duration, None, "pause: resume after this time", "DURATION", (Command.PROFILING,)
+    "for",
+    parsers.duration,
+    None,
+    "With pause: resume after this time, or on Ctrl-C. Example: 10m",
+    "DURATION",
+    (Command.PROFILING,),
 )
 TOP_URL = Option[str](
     "url",
     parsers.text,
     "http://127.0.0.1:9836",
-    "top: the exporter to look at; http://USER:PASSWORD@HOST:PORT where it wants a password",
+    "Exporter to show. Example: https://USER:PASSWORD@gpu-node-1:9836",
     "URL",
     (Command.TOP,),
 )
-TOP_ONCE = Option("once", parsers.boolean, False, "top: print once and leave", commands=(Command.TOP,))
+TOP_ONCE = Option("once", parsers.boolean, False, "Print once and exit.", commands=(Command.TOP,))
 
-OPTIONS: tuple[Option[object], ...] = (
-    SOURCE,
-    SOURCE_URL,
-    SOURCE_PATH,
-    SOURCE_WORKLOAD,
-    SOURCE_GPUS,
-    SOURCE_SPEED,
-    SOURCE_ONCE,
-    DCGM_ADDRESS,
-    DCGM_BINDINGS,
-    WAIT_FOR_GPUS,
-    SAMPLING_INTERVAL,
-    LISTEN_ADDRESS,
-    TELEMETRY_PATH,
-    WEB_CONFIG,
-    PRICES,
-    CURRENCY,
-    THRESHOLDS,
-    STATE_HOLD,
-    PEAKS_FILE,
-    COLLECTOR_HOST,
-    PROCFS,
-    COLLECTOR_KUBERNETES,
-    POD_RESOURCES,
-    RESOURCE_NAMES,
-    REPLICAS,
-    API_SERVER,
-    NODE_NAME,
-    API_TOKEN,
-    API_CA,
-    POD_LABELS,
-    POD_UID,
-    POD_OWNER,
-    RESOURCE_SLICES,
-    COLLECTOR_SLURM,
-    COLLECTOR_PROCESSES,
-    PROCESS_FAMILIES,
-    PROCESS_MOST,
-    SLURM_JOBS,
-    SLURM_GPUSTAT,
-    SLURM_JOB_MAPPING,
-    WORKLOAD_KEEP,
-    METRICS_PROFILE,
-    METRICS_INCLUDE,
-    METRICS_EXCLUDE,
-    LOG_LEVEL,
-    LOG_FORMAT,
-    RECORD_OUT,
-    RECORD_DURATION,
-    PROFILING_FOR,
-    TOP_URL,
-    TOP_ONCE,
-)
+OPTIONS: tuple[Option[object], ...] = tuple(value for value in vars().values() if isinstance(value, Option))
 
 
 def by_name() -> dict[str, Option[object]]:

@@ -19,7 +19,7 @@ def text(value: str) -> str:
 def path(value: str) -> Path:
     """A file or folder; not looked at here."""
     if "\0" in value:
-        raise ValueError("expected a path, which has no NUL character")
+        raise ValueError("expected a path without a NUL character")
     return Path(value)
 
 
@@ -81,7 +81,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 def url_path(value: str) -> str:
     """The path of a page: begins with a slash, has no query."""
     if not re.fullmatch(r"/[A-Za-z0-9._~/-]*", value) or value.startswith("/-/"):
-        raise ValueError("expected a path such as /metrics; /-/ is taken by the probes")
+        raise ValueError("expected a path such as /metrics; /-/ is reserved for the probes")
     return value
 
 
@@ -104,14 +104,14 @@ def kubernetes_label(value: str) -> str:
     if not re.fullmatch(
         r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", value
     ):
-        raise ValueError("expected the name of a label, such as app.kubernetes.io/name or team")
+        raise ValueError("expected a label name, such as app.kubernetes.io/name or team")
     return value
 
 
 def node_name(value: str) -> str:
     """The name of a Kubernetes node; empty is none."""
     if not re.fullmatch(r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?)?", value):
-        raise ValueError("expected a node's name as kubectl get nodes prints it")
+        raise ValueError("expected a node name as printed by kubectl get nodes")
     return value
 
 

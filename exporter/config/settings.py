@@ -1,4 +1,4 @@
-"""The values in force."""
+"""The values in force, and the error when they cannot be."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
-from exporter.config.options import Option
+from exporter.config.option import Option
 
 T = TypeVar("T")
 
 
+class ConfigError(Exception):
+    """A configuration that is not valid. The message says where it was given, what is wrong and what is expected."""
+
+
 @dataclass(frozen=True)
 class Given:
-    """What somebody said of an option: one text, or several, and where."""
+    """What was given for an option, and where: one text, or several for a list."""
 
     texts: tuple[str, ...]
     where: str  # "--source.url", "HONEST_GPU_SOURCE_URL", "/etc/x.yaml: source.url"
@@ -21,7 +25,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Settings:
-    """One value an option: ``settings[SAMPLING_INTERVAL]``."""
+    """One value per option: ``settings[SAMPLING_INTERVAL]``."""
 
     values: Mapping[str, object] = field(default_factory=dict)
     given: Mapping[str, Given] = field(default_factory=dict)
@@ -30,9 +34,9 @@ class Settings:
         return cast("T", self.values[option.name]) if option.name in self.values else option.default
 
     def where(self, option: Option[object]) -> str:
-        """Where the value was said, for messages; the flag when nobody said it."""
-        said = self.given.get(option.name)
-        return said.where if said else option.flag
+        """Where the value was given, for messages; the flag when it was not."""
+        given = self.given.get(option.name)
+        return given.where if given else option.flag
 
     def changed(self, other: Settings) -> tuple[str, ...]:
         """Names of the options whose values differ."""

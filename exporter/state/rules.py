@@ -78,14 +78,6 @@ class Rule(NamedTuple):
     reason: str
 
 
-def _active(e: Evidence, t: Thresholds) -> bool | None:
-    return some(
-        above(e.busy, t.nothing_runs, t.slack),
-        above(e.sm, t.nothing_runs, t.slack),
-        above(e.engine, t.nothing_runs, t.slack),
-    )
-
-
 def _quiet(e: Evidence, t: Thresholds) -> bool | None:
     known = [value for value in (e.busy, e.sm, e.engine) if value is not None]
     return below(max(known), t.nothing_runs, t.slack) if known else None

@@ -44,12 +44,12 @@ def hash_cost(text: str) -> int:
     """The cost (log2 of rounds) of a bcrypt hash. Raises HashError, never quoting the value: it may be a secret."""
     match = _BCRYPT.match(text)
     if match is None:
-        raise HashError('not a bcrypt hash ($2a$, $2b$ or $2y$, 60 characters); `htpasswd -nBC 10 ""` makes one')
+        raise HashError('not a bcrypt hash ($2a$, $2b$ or $2y$, 60 characters); `htpasswd -nBC 10 ""` creates one')
     cost = int(match["cost"])
     if cost not in _COSTS:
         raise HashError(
             f"bcrypt cost {cost} is outside {_COSTS.start}..{_COSTS.stop - 1}: each step doubles the time of a login; "
-            '`htpasswd -nBC 10 ""` makes a hash of cost 10'
+            '`htpasswd -nBC 10 ""` creates a hash of cost 10'
         )
     return cost
 

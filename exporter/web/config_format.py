@@ -65,7 +65,7 @@ CLIENT_AUTH_TYPES = ("NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerif
 TLS_VERSIONS = ("TLS12", "TLS13")
 
 _UNVERIFIED = (
-    "{value} takes a client certificate without verifying it, which Python's ssl cannot do; "
+    "{value} accepts a client certificate without verifying it, which Python's ssl cannot do; "
     "use {alternative} (with client_ca_file){otherwise}"
 )
 _REFUSED_CLIENT_AUTH = {
@@ -73,9 +73,9 @@ _REFUSED_CLIENT_AUTH = {
     "RequireAnyClientCert": ("RequireAndVerifyClientCert", ""),
     "RequireClientCert": ("RequireAndVerifyClientCert", ""),
 }
-_INLINE = "an inline PEM is not supported: put it into a file and name that in {key}_file"
+_INLINE = "inline PEM is not supported: put it in a file and set {key}_file"
 _REFUSED_KEYS = {
-    "rate_limit": "not supported: connections are bounded already, in all and for each client; remove it",
+    "rate_limit": "not supported: connections are already limited, in total and per client; remove it",
     "tls_server_config.cert": _INLINE.format(key="cert"),
     "tls_server_config.key": _INLINE.format(key="key"),
     "tls_server_config.client_ca": _INLINE.format(key="client_ca"),
@@ -87,7 +87,7 @@ _HEADERS: Mapping[str, tuple[str, ...]] = {
     "X-Frame-Options": ("deny", "sameorigin"),
     "X-XSS-Protection": (),
 }
-_HTTP2_WARNING = "http_server_config.http2: true: this exporter serves HTTP/1.1 only, and clients settle for it"
+_HTTP2_WARNING = "http_server_config.http2: true: this exporter only speaks HTTP/1.1; clients fall back to it"
 
 
 def read_settings(path: Path) -> WebSettings:
@@ -96,9 +96,9 @@ def read_settings(path: Path) -> WebSettings:
         with path.open("rb") as file:
             text = file.read(_MOST_BYTES + 1)
     except OSError as error:
-        raise WebConfigError(path, "", f"cannot be read: {error.strerror}; --web.config.file names it") from error
+        raise WebConfigError(path, "", f"cannot be read: {error.strerror}; check --web.config.file") from error
     if len(text) > _MOST_BYTES:
-        raise WebConfigError(path, "", f"longer than {_MOST_BYTES} bytes: not a web configuration file")
+        raise WebConfigError(path, "", f"larger than {_MOST_BYTES} bytes, so not a web configuration file")
     try:
         document = strict_yaml.load(text)
     except ValueError as error:
@@ -158,17 +158,17 @@ class _Reader:
             if tls.client_ca_file is not None:
                 raise self._error(
                     f"{at}.client_ca_file",
-                    "has no effect without a client_auth_type: expected RequireAndVerifyClientCert there",
+                    "has no effect without client_auth_type: RequireAndVerifyClientCert",
                 )
         elif tls.client_ca_file is None:
             raise self._error(
                 f"{at}.client_ca_file",
-                f"missing: {tls.client_auth_type} needs the PEM file of the authorities that sign client certificates",
+                f"missing: {tls.client_auth_type} needs the PEM file of the CAs that sign client certificates",
             )
         if tls.client_allowed_sans and tls.client_auth_type != "RequireAndVerifyClientCert":
             raise self._error(
                 f"{at}.client_allowed_sans",
-                "needs client_auth_type: RequireAndVerifyClientCert, else clients go around it",
+                "needs client_auth_type: RequireAndVerifyClientCert, otherwise clients can bypass it",
             )
 
     def _http(self, section: object) -> tuple[Mapping[str, str], tuple[str, ...]]:
@@ -192,7 +192,7 @@ class _Reader:
         for name, value in self._mapping(at, section).items():
             key = f"{at}.{name}"
             if not name or ":" in name:
-                raise self._error(key, "a user name is not empty and has no colon (HTTP cannot send it)")
+                raise self._error(key, "a user name must not be empty or contain a colon (HTTP cannot send it)")
             try:
                 hash_cost(self._text(key, value))
             except HashError as error:
@@ -230,17 +230,17 @@ class _Reader:
     def _file(self, at: str, value: object) -> Path:
         text = self._text(at, value)
         if "\0" in text:
-            raise self._error(at, "a file name has no NUL character")
+            raise self._error(at, "a file name must not contain a NUL character")
         return self._path.parent / text
 
     def _text(self, at: str, value: object) -> str:
-        return self._typed(at, value, str, "a text")
+        return self._typed(at, value, str, "a string")
 
     def _flag(self, at: str, value: object, default: bool) -> bool:
         return self._typed(at, default if value is None else value, bool, "true or false")
 
     def _strings(self, at: str, value: object) -> tuple[str, ...]:
-        items = self._typed(at, [] if value is None else value, list, "a list of texts")
+        items = self._typed(at, [] if value is None else value, list, "a list of strings")
         return tuple(self._text(f"{at}[{index}]", item) for index, item in enumerate(items))
 
     def _one_of(self, at: str, value: object, choices: tuple[str, ...], default: str) -> str:
@@ -260,5 +260,5 @@ class _Reader:
 
 
 def _kind(value: object) -> str:
-    names = {dict: "a mapping", list: "a list", bool: "true/false", int: "a number", float: "a number", str: "a text"}
+    names = {dict: "a mapping", list: "a list", bool: "true/false", int: "a number", float: "a number", str: "a string"}
     return "nothing" if value is None else names.get(type(value), type(value).__name__)

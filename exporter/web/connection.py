@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_CLEAR_TEXT_ON_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nThis port speaks HTTPS, and the request came in HTTP.\n"
+_CLEAR_TEXT_ON_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nThis port expects HTTPS; the request was plain HTTP.\n"
 
 
 class Connection:
@@ -85,7 +85,9 @@ class Connection:
         if state.permits(self._transport.peer_certificate):
             return True
         self._stats.count(Event.CLIENT_NOT_ALLOWED)
-        _log.info("client %s: no name of its certificate is in tls_server_config.client_allowed_sans", self.client)
+        _log.info(
+            "client %s refused: no SAN of its certificate is in tls_server_config.client_allowed_sans", self.client
+        )
         return False
 
     def _exchange(self, state: SecurityState | None, *, first: bool, last: bool) -> bool:
@@ -164,7 +166,7 @@ class Connection:
             return self._application(request)
         except Exception:  # noqa: BLE001 - logged; one handler's fault must not end the connection of others
             self._stats.count(Event.HANDLER_ERROR)
-            _log.exception("the handler of %s failed", request.path)
+            _log.exception("handler for %s failed", request.path)
             return _internal_error()
 
     def _authenticate(self, request: Request, state: SecurityState | None) -> Response | None:
@@ -191,7 +193,7 @@ class Connection:
             data = render(response, head_only=head_only, keep_alive=keep_alive, extra=extra, now=time.time())
         except ValueError:
             self._stats.count(Event.HANDLER_ERROR)
-            _log.exception("a handler made a response that cannot be sent")
+            _log.exception("a handler returned a response that cannot be sent")
             data = render(_internal_error(), head_only=head_only, keep_alive=keep_alive, extra=extra, now=time.time())
         try:
             # a client that takes bytes has not kept us waiting; one that takes none is the first to give way
@@ -204,4 +206,4 @@ class Connection:
 
 
 def _internal_error() -> Response:
-    return text_response(500, "Internal error; the log of the exporter says which.")
+    return text_response(500, "Internal error; see the exporter's log.")

@@ -65,9 +65,9 @@ def parse_head(head: bytes, client: str, limits: Limits) -> Head:
     method, target, version = _request_line(request_line)
     headers = _headers(lines, limits)
     if method not in ("GET", "HEAD"):
-        raise BadRequest(405, "Only GET and HEAD are served.", {"Allow": "GET, HEAD"})
+        raise BadRequest(405, "Only GET and HEAD are supported.", {"Allow": "GET, HEAD"})
     if version == "HTTP/1.1" and "host" not in headers:
-        raise BadRequest(400, "A request without a Host header.")
+        raise BadRequest(400, "The Host header is missing.")
     path, _, query = target.partition("?")
     try:
         fields = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST_QUERY_FIELDS)
@@ -110,7 +110,7 @@ def _request_line(line: str) -> tuple[str, str, str]:
         raise BadRequest(400, "Not an HTTP request.")
     method, target, version = parts
     if version not in ("HTTP/1.0", "HTTP/1.1"):
-        raise BadRequest(505 if version.startswith("HTTP/") else 400, "HTTP/1.0 and HTTP/1.1 are served.")
+        raise BadRequest(505 if version.startswith("HTTP/") else 400, "Only HTTP/1.0 and HTTP/1.1 are supported.")
     if not target.startswith("/"):  # what a proxy sends: http://host/path
         scheme, _, rest = target.partition("://")
         if scheme.lower() not in ("http", "https"):
@@ -127,7 +127,7 @@ def _headers(lines: list[str], limits: Limits) -> dict[str, str]:
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon or not _TOKEN.match(name) or _FORBIDDEN_IN_VALUE.search(value):
-            raise BadRequest(400, "A malformed request header.")
+            raise BadRequest(400, "Malformed request header.")
         name, value = name.lower(), value.strip(" \t")
         if name in headers and name in _ONCE_ONLY:
             raise BadRequest(400, f"More than one {name} header.")
@@ -137,12 +137,12 @@ def _headers(lines: list[str], limits: Limits) -> dict[str, str]:
 
 def _body_length(headers: Mapping[str, str], limits: Limits) -> int:
     if "transfer-encoding" in headers:
-        raise BadRequest(411, "A body of unknown length is not taken.")
+        raise BadRequest(411, "A body of unknown length is not accepted.")
     text = headers.get("content-length", "0")
     if not (text.isascii() and text.isdigit()):
         raise BadRequest(400, "Content-Length is not a number.")
     if len(text) > 9 or int(text) > limits.body_bytes:
-        raise BadRequest(413, f"A body of more than {limits.body_bytes} bytes is not taken.")
+        raise BadRequest(413, f"A body of more than {limits.body_bytes} bytes is not accepted.")
     return int(text)
 
 

@@ -54,8 +54,8 @@ def _resolve(address: str, host: str, port: int) -> tuple[socket.AddressFamily, 
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise ListenError(
-            f"--web.listen-address {address!r}: cannot resolve {host!r} ({error}); give an address of this machine "
-            "(`ip address` lists them) or :PORT for all of them"
+            f"--web.listen-address {address!r}: cannot resolve {host!r} ({error}); use an address of this machine "
+            "(see `ip address`) or :PORT for all of them"
         ) from error
     family, _, _, _, target = min(found, key=lambda entry: entry[0] != socket.AF_INET)
     return family, target
@@ -81,11 +81,13 @@ def _bind(address: str, family: socket.AddressFamily, target: tuple[object, ...]
 
 def _advice(error: OSError, target: tuple[object, ...]) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"; `ss -ltnp 'sport = :{target[1]}'` shows who has it, --web.listen-address takes another"
+        return (
+            f"; `ss -ltnp 'sport = :{target[1]}'` shows which process uses it; choose another with --web.listen-address"
+        )
     if error.errno == errno.EACCES:
-        return "; ports below 1024 need CAP_NET_BIND_SERVICE: give a higher one to --web.listen-address"
+        return "; ports below 1024 need CAP_NET_BIND_SERVICE; choose a higher one with --web.listen-address"
     if error.errno == errno.EADDRNOTAVAIL:
-        return "; this machine does not have that address: `ip address` lists the ones that it has"
+        return "; this machine does not have that address; `ip address` lists its addresses"
     if error.errno == errno.EAFNOSUPPORT:
-        return "; this machine has no IPv6: give an IPv4 address or :PORT"
+        return "; this machine has no IPv6; use an IPv4 address or :PORT"
     return ""

@@ -55,5 +55,5 @@ class Routes:
     def __call__(self, request: Request) -> Response:
         handler = self._handlers.get(request.path)
         if handler is None:
-            return text_response(404, f"Not found. Served here: {', '.join(sorted(self._handlers))}")
+            return text_response(404, f"Not found. Available: {', '.join(sorted(self._handlers))}")
         return handler(request)

@@ -114,7 +114,7 @@ class WebServer:
             return
         except OSError as error:
             self.stats.count(Event.REFUSED_SYSTEM)
-            _log.warning("cannot accept a connection: %s; `ulimit -n` shows the bound on open files", error)
+            _log.warning("cannot accept a connection: %s; `ulimit -n` shows the limit on open files", error)
             self._stopping.wait(_PAUSE_SECONDS)
             return
         connection = Connection(
@@ -136,7 +136,9 @@ class WebServer:
             worker.start()
         except RuntimeError as error:  # no thread left
             self.stats.count(Event.REFUSED_SYSTEM)
-            _log.warning("cannot serve a connection: %s; the pids limit of the container bounds threads", error)
+            _log.warning(
+                "cannot serve a connection: %s; check the container's pids limit, which also limits threads", error
+            )
             self._workers.discard(worker)
             self._slots.release(connection)
             self._refuse(sock)

@@ -88,14 +88,14 @@ def _set_suites(context: ssl.SSLContext, settings: TlsSettings, config: Path) ->
     chosen = [_TLS12_SUITES[name] for name in settings.cipher_suites if name in _TLS12_SUITES]
     if not chosen:
         if settings.min_version != "TLS13":
-            _fail(config, "cipher_suites", "holds no suite of TLS 1.2: add one, or set min_version: TLS13")
+            _fail(config, "cipher_suites", "contains no TLS 1.2 cipher suite: add one, or set min_version: TLS13")
         return
     with contextlib.suppress(ssl.SSLError):  # raised when none is left; the comparison below says which are not
         context.set_ciphers(":".join(chosen))
     usable = {str(cipher["name"]) for cipher in context.get_ciphers()}
     for index, name in enumerate(settings.cipher_suites):
         if name in _TLS12_SUITES and _TLS12_SUITES[name] not in usable:
-            _fail(config, f"cipher_suites[{index}]", f"the OpenSSL of this machine does not offer {name}: remove it")
+            _fail(config, f"cipher_suites[{index}]", f"OpenSSL on this machine does not support {name}: remove it")
 
 
 def _set_curve(context: ssl.SSLContext, settings: TlsSettings, config: Path) -> None:
@@ -105,11 +105,13 @@ def _set_curve(context: ssl.SSLContext, settings: TlsSettings, config: Path) -> 
     if not settings.curve_preferences:
         return
     if len(settings.curve_preferences) > 1:
-        _fail(config, "curve_preferences", "Python's ssl takes one curve: name the one to use, or leave the key out")
+        _fail(
+            config, "curve_preferences", "Python's ssl accepts only one curve: keep the one to use, or remove the key"
+        )
     try:
         context.set_ecdh_curve(_CURVES[settings.curve_preferences[0]])
     except (ValueError, ssl.SSLError) as error:
-        _fail(config, "curve_preferences[0]", "the OpenSSL of this machine does not offer this curve", error)
+        _fail(config, "curve_preferences[0]", "OpenSSL on this machine does not support this curve", error)
 
 
 def _load_certificate(context: ssl.SSLContext, settings: TlsSettings, config: Path) -> None:
@@ -123,7 +125,7 @@ def _load_certificate(context: ssl.SSLContext, settings: TlsSettings, config: Pa
         context.load_cert_chain(settings.cert_file, settings.key_file, password=no_password)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            _fail(config, "key_file", f"{settings.key_file} is not the key of {settings.cert_file}", error)
+            _fail(config, "key_file", f"{settings.key_file} does not match {settings.cert_file}", error)
         _fail(
             config,
             "cert_file",
@@ -140,7 +142,7 @@ def _load_authorities(context: ssl.SSLContext, settings: TlsSettings, config: Pa
     try:
         context.load_verify_locations(cafile=settings.client_ca_file)
     except ssl.SSLError as error:
-        _fail(config, "client_ca_file", f"{settings.client_ca_file} holds no PEM certificate ({error})", error)
+        _fail(config, "client_ca_file", f"{settings.client_ca_file} contains no PEM certificate ({error})", error)
     # As in Go, every certificate of the file is trusted as it stands, an intermediate one too.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
 

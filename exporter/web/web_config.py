@@ -120,11 +120,11 @@ class Security:
         except WebConfigError as error:
             if str(error) != self._problem:
                 self._problem = str(error)
-                _log.error("%s; the version before stays in force", error)
+                _log.error("%s; keeping the previous version", error)
                 self._on_reload(error)
             return error
         self._state, self._stamps, self._problem = state, stamps, None
-        _log.info("web configuration file %s: a new version is in force", self._path)
+        _log.info("web configuration file %s reloaded", self._path)
         self._on_reload(None)
         return None
 
@@ -145,7 +145,7 @@ class Security:
         """Raises WebConfigError when the version takes away a protection that the one in force has."""
         old = self._state.settings
         if old.users and not new.users:
-            raise self._weaker("basic_auth_users", "asks for no password any more")
+            raise self._weaker("basic_auth_users", "removes all passwords")
         if old.tls is None:
             return
         if new.tls is None:
@@ -153,14 +153,14 @@ class Security:
         if _CLIENT_AUTH_STRENGTH[new.tls.client_auth_type] < _CLIENT_AUTH_STRENGTH[old.tls.client_auth_type]:
             raise self._weaker(
                 "tls_server_config.client_auth_type",
-                f"goes from {old.tls.client_auth_type} to {new.tls.client_auth_type}",
+                f"weakens {old.tls.client_auth_type} to {new.tls.client_auth_type}",
             )
         if old.tls.client_allowed_sans and not new.tls.client_allowed_sans:
-            raise self._weaker("tls_server_config.client_allowed_sans", "takes every client that has a certificate")
+            raise self._weaker("tls_server_config.client_allowed_sans", "accepts any client certificate")
 
     def _weaker(self, key: str, what: str) -> WebConfigError:
         return WebConfigError(
-            self._path, key, f"the new version {what}; a half-written file looks the same: restart to put it in force"
+            self._path, key, f"the new version {what}; a half-written file would look the same, so restart to apply it"
         )
 
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.attribution.claims import Claim
-from exporter.attribution.holdings import AttributionError, Workload
+from exporter.attribution.holdings import AttributionError, Claim, Workload
 from exporter.attribution.job_mapping import (
     MOST_JOBS,
     Found,

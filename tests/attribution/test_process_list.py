@@ -1,11 +1,11 @@
-"""Which processes are shown singly."""
+"""Which processes have series of their own."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.attribution.process_list import list_processes
+from exporter.attribution.stage import list_processes
 from exporter.model import Entity, ProcessUse
 
 A, INSTANCE = Entity("GPU-1"), Entity("GPU-2", 7)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.attribution.claims import Claim
-from exporter.attribution.holdings import Workload
+from exporter.attribution.holdings import Claim, Workload
 from exporter.attribution.job_mapping import read_job_files
 from exporter.model import Device, Entity
 from tests.attribution.fake_driver import add_gpu, add_instance

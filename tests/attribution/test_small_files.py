@@ -25,13 +25,13 @@ def test_a_file_of_the_kernel() -> None:
 def test_a_pipe_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):
-        with pytest.raises(OSError, match="not a plain file"):
+        with pytest.raises(OSError, match="not a regular file"):
             read_small(path)
 
 
 def test_no_handle_is_left_open(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
-        with pytest.raises(OSError, match="not a plain file"):
+        with pytest.raises(OSError, match="not a regular file"):
             read_small(tmp_path)
     assert len(os.listdir("/proc/self/fd")) == before

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exporter.attribution.accounting import Accounting
 from exporter.attribution.background import AttributionBackground
-from exporter.attribution.holdings import Allocations, AttributionError, Holding, Sharing, Workload
+from exporter.attribution.holdings import Allocations, AttributionError, DriverProcesses, Holding, Sharing, Workload
 from exporter.attribution.stage import AttributionStage
 from exporter.attribution.view import AttributionView
 from exporter.model import Device, Entity, ProcessUse
@@ -75,6 +75,13 @@ def test_a_source_that_cannot_be_read_leaves_it_to_the_others() -> None:
     view = update(stage)
     assert [(each.name, each.up) for each in view.sources] == [("kubernetes", False), ("slurm", True)]
     assert (view.allocated(B), view.allocated(A)) == (True, None)  # a pod may hold the other one
+
+
+def test_the_driver_s_processes_are_left_for_a_source_that_looks_them_up() -> None:
+    driver = DriverProcesses()
+    assert list(driver()) == [], "it may be asked before the first window"
+    update(AttributionStage([], Accounting(), driver=driver), ProcessUse(A, 10), ProcessUse(B, 20))
+    assert list(driver()) == [(A, 10), (B, 20)]
 
 
 def test_holders_of_devices_that_are_not_here_are_left_out() -> None:

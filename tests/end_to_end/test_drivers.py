@@ -91,7 +91,7 @@ def test_a_mixed_node_without_dcgm_says_which_gpus_are_not_measured(tmp_path: Pa
         assert running_.value("honest_gpu_profiling_state", gpu="2", state="unsupported") == 1
         assert running_.value("honest_gpu_busy_ratio", gpu="1") is None  # cut into instances
         assert running_.value("honest_gpu_sm_active_ratio", gpu="1", gpu_instance="2") is not None
-        assert "the claim only" in running_.log
+        assert "is not measured, only the driver's claim is known" in running_.log
 
 
 def doctor(folder: Path, *arguments: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

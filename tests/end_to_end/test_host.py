@@ -42,7 +42,7 @@ def test_a_pegged_main_thread_is_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flag", "said"),
     [
-        ("--state.threshold=nonsense=0.5", "no threshold 'nonsense'"),
+        ("--state.threshold=nonsense=0.5", "no such threshold: nonsense; expected one of nothing_runs,"),
         ("--state.threshold=sm_launch=7", "a ratio from 0 to 1"),
         ("--cost.price-per-hour=cheap", "expected a price"),
         ("--cost.currency=euro", "expected a currency code"),

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter import strict_yaml
-from exporter.config.errors import ConfigError
 from exporter.config.loading import load
-from exporter.config.options import OPTIONS, Command
+from exporter.config.option import Command
+from exporter.config.options import OPTIONS
+from exporter.config.settings import ConfigError
 from exporter.hardware.peaks import PeakTable
 from exporter.hardware.row import read_rows
 from exporter.web.web_config import Security, WebConfigError

@@ -184,7 +184,7 @@ def test_odd_times(tmp_path: Path, time: Any) -> None:
         path.write_text(json.dumps({**TRACE, "traceEvents": [odd, good]}))
         (track,) = read_kineto(path)
         assert math.isfinite(track.timeline.duration)
-        assert track.notes[-1] == "1 GPU events without a valid time or device were left out"
+        assert track.notes[-1] == "1 GPU events without a valid time or device were ignored"
 
 
 @pytest.mark.parametrize("document", [NO_KERNEL, NO_TIME, {}, []])

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from exporter.attribution.process_list import ProcessList, ProcessView
+from exporter.attribution.view import ProcessList, ProcessView
 from exporter.exposition import Rendered
 from exporter.metrics import single_processes
 from exporter.metrics.catalogue import Selection, groups, samples

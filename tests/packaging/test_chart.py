@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from exporter.config.loading import load
-from exporter.config.options import DCGM_ADDRESS, METRICS_EXCLUDE, POD_RESOURCES, SOURCE, SOURCE_URL, Command
+from exporter.config.option import Command
+from exporter.config.options import DCGM_ADDRESS, METRICS_EXCLUDE, POD_RESOURCES, SOURCE, SOURCE_URL
 from exporter.version import VERSION
 from tests.packaging.helm import CHART, Helm, Manifest, config_of, container_of, only, pod_of
 from tests.packaging.value_sets import VALUE_SETS

@@ -13,8 +13,9 @@ from exporter.attribution.holdings import AttributionError
 from exporter.attribution.kubernetes.api_server import ApiServer
 from exporter.attribution.kubernetes.credentials import CA, TOKEN
 from exporter.attribution.kubernetes.slices import PATHS as SLICES_PATHS
-from exporter.cli.holders import build_attribution
+from exporter.cli.attribution import build_attribution
 from exporter.config.loading import load
+from exporter.config.option import Command
 from exporter.config.options import (
     API_CA,
     API_SERVER,
@@ -26,7 +27,6 @@ from exporter.config.options import (
     PROCESS_FAMILIES,
     PROCESS_MOST,
     RESOURCE_SLICES,
-    Command,
 )
 from exporter.config.settings import Settings
 from tests.attribution.kubernetes.api_double import Collection, api_server

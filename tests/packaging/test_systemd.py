@@ -13,7 +13,8 @@ from pathlib import Path
 import bcrypt
 import pytest
 
-from exporter.config.options import ENVIRONMENT_PREFIX, OPTIONS
+from exporter.config.option import ENVIRONMENT_PREFIX
+from exporter.config.options import OPTIONS
 from tests.attribution.kubernetes.kubelet import Kubelet, pod
 from tests.end_to_end.processes import free_port, parse, pick, wait_for
 from tests.packaging import walls

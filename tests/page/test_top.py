@@ -19,9 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.nodes import instances, snapshots
-from exporter.cli.top_client import parse_target
-from exporter.cli.top_trail import Trail
-from exporter.cli.top_view import PARTS, Style, render
+from exporter.cli.top_client import Unreachable, fetch, parse_target
+from exporter.cli.top_view import PARTS, Style, Trail, render
 from exporter.endpoints import endpoints
 from exporter.page.api import document
 from exporter.page.history import Freshness
@@ -29,6 +28,8 @@ from exporter.web.routes import Routes
 from exporter.web.server import WebServer
 from tests.end_to_end.processes import Daemon, daemon, free_port, serving, wait_for
 from tests.page.nodes import Node
+from tests.sources.scrape.servers import Answer, drips, reply, silent
+from tests.sources.scrape.servers import serving as answering
 from tests.web.samples import USERS, load
 
 pytestmark = pytest.mark.system
@@ -79,7 +80,7 @@ def test_nobody_there_is_status_1_with_the_reason() -> None:
     done = top("--once", "--url", url)
     assert (done.returncode, done.stdout) == (1, "")
     assert "cannot be reached: Connection refused" in done.stderr
-    assert "Does the exporter run there?" in done.stderr
+    assert "Is the exporter running there?" in done.stderr
     assert "secret" not in done.stderr
     assert top("--url", url).returncode == 1, "without --once too: nothing was ever shown"
 
@@ -95,11 +96,12 @@ def test_a_document_of_another_version_is_refused() -> None:
     with serving('{"version": 2}', "application/json") as url:
         done = top("--once", "--url", url.removesuffix("/metrics"))
     assert done.returncode == 1
-    assert "speaks version 2" in done.stderr
+    assert "serves version 2" in done.stderr
 
 
 @pytest.mark.parametrize(
-    "url", ["127.0.0.1:9836", "ftp://node", "http://", "http://node:99999", "http://node/?x=1", "http://no de"]
+    "url",
+    ["127.0.0.1:9836", "ftp://node", "http://", "http://node:99999", "http://node/?x=1", "http://no de", "http://nöde"],
 )
 def test_an_address_that_is_none_is_status_2(url: str) -> None:
     done = top("--once", "--url", url)
@@ -115,6 +117,22 @@ def test_addresses() -> None:
     assert parse_target("http://node").port == 80
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize(
+    "answer",
+    [silent, drips(b"HTTP/1.1 200 OK\r\n", b"A: b\r\n"), drips(reply(b"", length=9999), b" ")],
+    ids=["silent", "headers", "body"],
+)
+def test_a_server_that_drips_has_one_deadline_for_everything(answer: Answer, scheme: str) -> None:
+    """A time-out for each piece would wait as long as the pieces come."""
+    started = time.monotonic()
+    with answering(answer) as address, pytest.raises(Unreachable) as raised:
+        fetch(parse_target(f"{scheme}://{address}"), patience=0.3)
+    assert time.monotonic() - started < 5
+    if scheme == "http" or answer is silent:
+        assert "did not answer completely within 0.3 s" in str(raised.value)
+
+
 def test_basic_auth(tmp_path: Path) -> None:
     config = tmp_path / "web.yaml"
     config.write_text(USERS)
@@ -125,7 +143,7 @@ def test_basic_auth(tmp_path: Path) -> None:
         address = f"127.0.0.1:{server.addresses[0][1]}"
         refused = top("--once", "--url", f"http://{address}")
         assert refused.returncode == 1
-        assert "wants a user and a password" in refused.stderr
+        assert "requires a user and a password" in refused.stderr
         assert top("--once", "--url", f"http://alice:wrong@{address}").returncode == 1
         assert top("--once", "--url", f"http://alice:s3cret@{address}").returncode == 0
     finally:

@@ -13,8 +13,7 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from exporter.attribution.holdings import Holding, Sharing, Workload
-from exporter.attribution.process_list import ProcessList, ProcessView
-from exporter.attribution.view import AttributionView
+from exporter.attribution.view import AttributionView, ProcessList, ProcessView
 from exporter.exposition import Rendered
 from exporter.metrics.family import LONGEST_LABEL
 from exporter.metrics.single_processes import LONGEST_COMMAND

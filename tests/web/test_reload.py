@@ -60,7 +60,7 @@ class TestReload:
             f"web configuration file {path}: nonsense: unknown key; expected one of "
             "tls_server_config, http_server_config, basic_auth_users"
         ]
-        assert "the version before stays in force" in caplog.text
+        assert "keeping the previous version" in caplog.text
         path.unlink()
         assert get(server.addresses[0]).status == 401
         assert "cannot be read" in str(reloads.outcomes[-1])

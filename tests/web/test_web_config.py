@@ -32,7 +32,7 @@ class TestRefusals:
             ("tls_server_config: {key_file: x}", "tls_server_config.cert_file", "missing"),
             ("tls_server_config: {cert_file: x}", "tls_server_config.key_file", "missing"),
             ("tls_server_config: {min_version: TLS13}", "tls_server_config.cert_file", "missing"),
-            ("tls_server_config: {cert_file: 5, key_file: x}", "tls_server_config.cert_file", "expected a text"),
+            ("tls_server_config: {cert_file: 5, key_file: x}", "tls_server_config.cert_file", "expected a string"),
             ('tls_server_config: {cert_file: "a\\0b", key_file: x}', "tls_server_config.cert_file", "NUL"),
             (TLS + "  min_version: TLS11", "tls_server_config.min_version", "TLS12 or TLS13"),
             (TLS + "  max_version: TLS10", "tls_server_config.max_version", "TLS12 or TLS13"),
@@ -50,7 +50,7 @@ class TestRefusals:
             (TLS + "  client_auth_type: VerifyClientCertIfGiven", "tls_server_config.client_ca_file", "missing"),
             (TLS + "  client_allowed_sans: [a]", "tls_server_config.client_allowed_sans", "RequireAndVerifyClientCert"),
             (TLS + "  client_allowed_sans: a", "tls_server_config.client_allowed_sans", "expected a list"),
-            (TLS + "  client_allowed_sans: [1]", "tls_server_config.client_allowed_sans[0]", "expected a text"),
+            (TLS + "  client_allowed_sans: [1]", "tls_server_config.client_allowed_sans[0]", "expected a string"),
             (TLS + "  cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]", "tls_server_config.cipher_suites[0]", "TLS_AES_128"),
             (
                 TLS + "  cipher_suites: [TLS_AES_128_GCM_SHA256]",
@@ -84,11 +84,11 @@ class TestRefusals:
             ),
             ("basic_auth_users: [alice]", "basic_auth_users", "expected a mapping"),
             ("basic_auth_users: {alice: s3cret}", "basic_auth_users.alice", "not a bcrypt hash"),
-            ("basic_auth_users: {alice: 5}", "basic_auth_users.alice", "expected a text"),
-            ("basic_auth_users: {alice: }", "basic_auth_users.alice", "expected a text, got nothing"),
+            ("basic_auth_users: {alice: 5}", "basic_auth_users.alice", "expected a string"),
+            ("basic_auth_users: {alice: }", "basic_auth_users.alice", "expected a string, got nothing"),
             (f"basic_auth_users: {{7: {HASH}}}", "basic_auth_users.7", "quote it"),
             (f"basic_auth_users: {{yes: {HASH}}}", "basic_auth_users.True", "quote it"),
-            (f"basic_auth_users: {{'a:b': {HASH}}}", "basic_auth_users.a:b", "no colon"),
+            (f"basic_auth_users: {{'a:b': {HASH}}}", "basic_auth_users.a:b", "or contain a colon"),
             (USERS + f"  alice: {HASH}", "", "the key 'alice' is given twice"),
             ("basic_auth_users: {", "", "is not YAML"),
             ("when: 2020-99-99", "", "is not YAML"),
@@ -121,7 +121,7 @@ class TestRefusals:
 
     def test_a_key_of_another_certificate(self, web_config: Write, authority: Authority, tmp_path: Path) -> None:
         (tmp_path / "server.key").write_bytes(authority.issue("other").key.read_bytes())
-        with pytest.raises(WebConfigError, match=r"key_file: .*server\.key is not the key of .*server\.crt"):
+        with pytest.raises(WebConfigError, match=r"key_file: .*server\.key does not match .*server\.crt"):
             load(web_config(TLS))
 
     def test_an_encrypted_key_does_not_ask_on_the_terminal(
@@ -134,7 +134,7 @@ class TestRefusals:
     def test_authorities_that_are_none(self, web_config: Write, tmp_path: Path) -> None:
         (tmp_path / "ca.crt").write_text("hello")
         text = TLS + "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.crt\n"
-        with pytest.raises(WebConfigError, match=r"client_ca_file: .*ca\.crt holds no PEM certificate"):
+        with pytest.raises(WebConfigError, match=r"client_ca_file: .*ca\.crt contains no PEM certificate"):
             load(web_config(text))
 
 
@@ -149,7 +149,7 @@ class TestAccepted:
 
     def test_http2_true_is_taken_with_a_warning(self, web_config: Write, caplog: pytest.LogCaptureFixture) -> None:
         load(web_config("http_server_config: {http2: true}"))
-        assert "http2: true: this exporter serves HTTP/1.1 only" in caplog.text
+        assert "http2: true: this exporter only speaks HTTP/1.1" in caplog.text
         caplog.clear()
         load(web_config("http_server_config: {http2: false}"))
         assert not caplog.text

@@ -63,7 +63,7 @@ class ApiServer:
                 if len(body) > MOST_BYTES:
                     raise AttributionError(f"the API server's list of {path} is longer than {MOST_BYTES} bytes")
                 if time.monotonic() > deadline:
-                    raise AttributionError(f"the API server's list of {path} did not end in time", self._reach)
+                    raise AttributionError(f"the API server's list of {path} took too long", self._reach)
             return _document(bytes(body))
         except _BROKEN as error:
             raise AttributionError(f"the API server stopped answering: {_why(error)}", self._reach) from error
@@ -100,7 +100,7 @@ class ApiServer:
         except TimeoutError:
             return  # nothing came, not even a bookmark: whoever asked connects anew
         except _BROKEN as error:
-            raise AttributionError(f"the API server broke off a watch: {_why(error)}", self._reach) from error
+            raise AttributionError(f"the API server interrupted a watch: {_why(error)}", self._reach) from error
         finally:
             self._close(connection)
 
@@ -151,18 +151,18 @@ class ApiServer:
             raise Absent(f"the API server has no {path}")
         if status == http.client.UNAUTHORIZED:
             raise AttributionError(
-                "the API server does not know the token (401)",
-                f"is {self._credentials.token} a token of this cluster, and not expired?",
+                "the API server rejected the token (401)",
+                f"check that {self._credentials.token} is a token for this cluster and has not expired",
             )
         if status == http.client.FORBIDDEN:
             group = path.split("/")[2] if path.startswith("/apis/") else ""
             rule = f'{{apiGroups: ["{group}"], resources: [{what}], verbs: [list, watch]}}'
             raise AttributionError(
-                f"the API server forbids {what} (403): {said}",
+                f"the API server denied access to {what} (403): {said}",
                 f"bind a ClusterRole with the rule {rule} to the service account "
                 "(chart: collectors.kubernetes.apiServer.enabled)",
             )
-        raise AttributionError(f"the API server answers {status} to {what}: {said}")
+        raise AttributionError(f"the API server returned {status} for {what}: {said}")
 
     def _close(self, connection: http.client.HTTPSConnection) -> None:
         self._socket = None
@@ -170,16 +170,16 @@ class ApiServer:
 
     @property
     def _reach(self) -> str:
-        return "is --kubernetes.api-server right, and does a network policy let the exporter out to it?"
+        return "check --kubernetes.api-server, and that no network policy blocks the exporter"
 
 
 def _document(text: bytes) -> Json:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise AttributionError(f"the API server's answer is no JSON: {error}") from error
+        raise AttributionError(f"the API server's answer is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise AttributionError("the API server's answer is no JSON object")
+        raise AttributionError("the API server's answer is not a JSON object")
     return document
 
 
@@ -200,7 +200,7 @@ def _said(body: bytes) -> str:
 
 def _why(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not one of the cluster's authority ({error.verify_message})"
+        return f"its certificate is not signed by the cluster's CA ({error.verify_message})"
     if isinstance(error, TimeoutError):
         return "no answer in time"
     return str(error) or type(error).__name__

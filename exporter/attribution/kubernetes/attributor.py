@@ -127,7 +127,9 @@ class KubernetesAttributor:
         """Each id once."""
         if self._reported.first(grant.device):
             pod = f"{grant.namespace}/{grant.pod}"
-            log.warning("device %r (%s) of pod %s is no GPU here: %s", grant.device, grant.resource, pod, kind)
+            log.warning(
+                "device %r (%s) of pod %s is not a GPU of this node: %s", grant.device, grant.resource, pod, kind
+            )
 
     def _sharing(self, entity: Entity, replica: bool, claimed: bool, holders: int) -> Sharing:
         if claimed and holders > 1:

@@ -22,7 +22,7 @@ def address(api_server: str, environment: Mapping[str, str]) -> tuple[str, int]:
     if api_server == IN_CLUSTER:
         host, port = environment.get(_HOST, ""), environment.get(_PORT, "443")
         if not host:
-            raise ValueError(f"{IN_CLUSTER} is for a pod, where {_HOST} is set; else give https://HOST:6443")
+            raise ValueError(f"{IN_CLUSTER} only works in a pod, where {_HOST} is set; otherwise use https://HOST:6443")
         return host, int(port)
     parts = urlsplit(api_server)
     if parts.scheme != "https" or not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
@@ -44,7 +44,7 @@ class Credentials:
         except OSError as error:
             raise AttributionError(f"the token {self.token} cannot be read: {error}", self._remedy) from error
         if not token or not token.isascii() or not token.isprintable():
-            raise AttributionError(f"{self.token} has no token", self._remedy)
+            raise AttributionError(f"{self.token} contains no token", self._remedy)
         return token
 
     def context(self) -> ssl.SSLContext:
@@ -52,7 +52,7 @@ class Credentials:
         try:
             return ssl.create_default_context(cafile=str(self.ca))
         except OSError as error:  # ssl.SSLError is one
-            raise AttributionError(f"the authority {self.ca} cannot be read: {error}", self._remedy) from error
+            raise AttributionError(f"the CA {self.ca} cannot be read: {error}", self._remedy) from error
 
     @property
     def _remedy(self) -> str:

@@ -56,7 +56,7 @@ def label_names(allowed: Iterable[str]) -> dict[str, str]:
         ours = "label_" + re.sub(r"[^a-zA-Z0-9_]", "_", name)
         other = next((each for each, taken in made.items() if taken == ours), name)
         if other != name:
-            raise ValueError(f"{other} and {name} would both be {ours}: leave one of them out")
+            raise ValueError(f"{other} and {name} would both become {ours}: remove one of them")
         made[name] = ours
     return made
 

@@ -51,7 +51,7 @@ class PodResources:
         """All grants of all containers. Raises AttributionError."""
         if not self._socket.exists():
             self.close()
-            raise AttributionError(f"the kubelet's socket {self._socket} is not there", _MOUNT)
+            raise AttributionError(f"the kubelet's socket {self._socket} does not exist", _MOUNT)
         try:
             answer = self._call("List", self._messages.request, self._messages.response)
         except self._grpc.RpcError as error:
@@ -72,7 +72,7 @@ class PodResources:
             answer = self._call("GetAllocatableResources", messages.allocatable_request, messages.allocatable_response)
         except self._grpc.RpcError as error:
             self._tells_allocatable = error.code() is not self._grpc.StatusCode.UNIMPLEMENTED
-            log.debug("the kubelet does not tell what it may hand out: %s", error.details())
+            log.debug("the kubelet does not report allocatable devices: %s", error.details())
             return None
         return [(each.resource_name, device) for each in answer.devices for device in each.device_ids]
 
@@ -102,10 +102,10 @@ class PodResources:
         if code is codes.UNIMPLEMENTED:
             return "the kubelet has no pod-resources API v1", "Kubernetes 1.20 or newer"
         if code is codes.RESOURCE_EXHAUSTED:
-            return f"the kubelet refuses for now, or its answer is longer than {MOST_BYTES} bytes", ""
+            return f"the kubelet limits requests for now, or its answer is larger than {MOST_BYTES} bytes", ""
         if code is codes.UNAVAILABLE:
-            return f"nobody answers at {self._socket}: {error.details()}", f"{_MOUNT}; check its access rights"
-        return f"the kubelet answers {code.name}: {error.details()}", ""
+            return f"no answer on {self._socket}: {error.details()}", f"{_MOUNT}; check its permissions"
+        return f"the kubelet returned {code.name}: {error.details()}", ""
 
 
 def _grants(pod: Any) -> list[Grant]:

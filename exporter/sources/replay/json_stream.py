@@ -101,7 +101,7 @@ class JsonStream:
     def _expect(self, char: str) -> None:
         if not self._accept(char):
             found = self._peek()
-            raise JsonStreamError(f"expected {char!r}, found {found!r}" if found else "the text ends in the middle")
+            raise JsonStreamError(f"expected {char!r}, found {found!r}" if found else "the JSON is cut off")
 
     def _more(self) -> bool:
         """Read on; False at the end of the file."""
@@ -119,4 +119,4 @@ class JsonStream:
         cut = isinstance(error, json.JSONDecodeError) and (
             error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
         )
-        return "the text ends in the middle" if cut else f"not JSON near {near!r} ({error})"
+        return "the JSON is cut off" if cut else f"not JSON near {near!r} ({error})"

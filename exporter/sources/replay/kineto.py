@@ -90,7 +90,7 @@ def read_kineto(path: Path) -> list[Track]:
     ranks = [_read(name, file) for name, file in open_ranks(path)]
     ranks = [rank for rank in ranks if rank.gpus]
     if not ranks:
-        raise TraceError(f"{path}: no GPU kernel in it: record with ProfilerActivity.CUDA")
+        raise TraceError(f"{path}: contains no GPU kernel; record with ProfilerActivity.CUDA")
     ranks.sort(key=lambda rank: (rank.rank is None, rank.rank, _natural(rank.name)))
     labels = _labels(path, ranks)
     first = ranks[0]
@@ -98,7 +98,7 @@ def read_kineto(path: Path) -> list[Track]:
     begins = [rank.start + offset for rank, offset in zip(ranks, offsets, strict=True)]
     ends = [rank.end + offset for rank, offset in zip(ranks, offsets, strict=True)]
     together = max(begins) < min(ends)
-    note = () if together or len(ranks) == 1 else ("clocks of the ranks differ: each begins at its own zero",)
+    note = () if together or len(ranks) == 1 else ("the ranks' clocks differ: each starts at zero",)
     tracks: list[Track] = []
     for label, rank, offset in zip(labels, ranks, offsets, strict=True):
         origin = min(begins) - offset if together else rank.start
@@ -114,8 +114,8 @@ def _labels(path: Path, ranks: Sequence[_Rank]) -> list[int]:
         if rank.rank is not None:
             if rank.rank in told:
                 raise TraceError(
-                    f"{path}: {told[rank.rank]} and {rank.name} are both of rank {rank.rank}: keep one file a rank, "
-                    "they would be two GPUs with one identity"
+                    f"{path}: {told[rank.rank]} and {rank.name} are both rank {rank.rank}: keep one file per rank, "
+                    "or two GPUs would have the same identity"
                 )
             told[rank.rank] = rank.name
     free = (number for number in count() if number not in told)
@@ -217,7 +217,7 @@ def _track(index: int, label: int, rank: _Rank, device: int, gpu: _Gpu, origin: 
     if not _count(properties.get("numSms")):
         notes = (*notes, "the trace does not say how many SMs this GPU has: SM active may be absent")
     if rank.damaged:
-        notes = (*notes, f"{rank.damaged} GPU events without a valid time or device were left out")
+        notes = (*notes, f"{rank.damaged} GPU events without a valid time or device were ignored")
     return Track(
         Device(Entity(f"TRACE-rank{label}-gpu{device}"), str(index), model=str(properties.get("name", ""))),
         build(_kernels(gpu, origin, properties), _copies(gpu, origin), duration=length, levels=levels),

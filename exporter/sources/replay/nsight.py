@@ -61,13 +61,13 @@ def _read(path: Path, db: sqlite3.Connection) -> list[Track]:
     tables = {str(row[0]) for row in db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
     if _KERNELS not in tables:
         raise TraceError(
-            f"{path}: SQLite, but without the table {_KERNELS}: export an Nsight Systems report that traced CUDA "
+            f"{path}: SQLite, but has no table {_KERNELS}: export an Nsight Systems report that traced CUDA "
             "(nsys profile -t cuda, then nsys export --type sqlite)"
         )
     start, end = _span(db, tables)
     gpus = _gpus(db, tables)
     if not gpus:
-        raise TraceError(f"{path}: no kernel in it: nothing ran on a GPU while it was recorded")
+        raise TraceError(f"{path}: contains no kernel: nothing ran on a GPU during the recording")
     ordinals = [places[0].ordinal for _, places in gpus]
     alike = len(set(ordinals)) == len(ordinals)  # no two GPUs have the same ordinal, in different processes
     return [

@@ -40,7 +40,7 @@ def _timelines(path: Path, kind: str, loop: bool) -> Source:
             log.warning("%s, GPU %s: %s", path, track.device.index, note)
     duration = max(track.timeline.duration for track in tracks)
     if duration <= 0:
-        raise TraceError(f"{path}: nothing in it lasts any time, so that nothing can be played; record it again")
+        raise TraceError(f"{path}: has no duration, so there is nothing to play; record it again")
     return TimelineSource(
         NAME,
         [(track.device, track.timeline) for track in tracks],
@@ -56,7 +56,7 @@ def _heads(path: Path) -> tuple[bytes, bytes]:
         with path.open("rb") as file:
             raw = file.read(_HEAD)
     except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror}; --source.path names it") from error
+        raise TraceError(f"{path}: cannot be read: {error.strerror}; check --source.path") from error
     if not raw:
         raise TraceError(f"{path}: the file is empty; record it again")
     if not raw.startswith(b"\x1f\x8b"):
@@ -65,4 +65,4 @@ def _heads(path: Path) -> tuple[bytes, bytes]:
         with gzip.open(path) as file:
             return raw, file.read(_HEAD)
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
-        raise TraceError(f"{path}: the gzip data is damaged or cut short ({error}); copy or record it again") from error
+        raise TraceError(f"{path}: the gzip data is damaged or truncated ({error}); copy or record it again") from error

@@ -61,8 +61,8 @@ def told(name: str) -> Iterator[None]:
     try:
         yield
     except JsonStreamError as error:
-        raise TraceError(f"{name}: {error}; record it again, or copy it whole") from error
+        raise TraceError(f"{name}: {error}; record or copy it again") from error
     except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError) as error:
-        raise TraceError(f"{name}: damaged or cut short ({error}); copy or record it again") from error
+        raise TraceError(f"{name}: damaged or truncated ({error}); copy or record it again") from error
     except OSError as error:
-        raise TraceError(f"{name}: cannot be read: {error.strerror or error}; --source.path names it") from error
+        raise TraceError(f"{name}: cannot be read: {error.strerror or error}; check --source.path") from error

@@ -87,7 +87,7 @@ class RecordingSource:
         self._frames = _frames(path)
         self._next: _Frame | None = next(self._frames, None)
         if self._next is None:
-            raise TraceError(f"{path}: a recording without a batch: nothing can be played")
+            raise TraceError(f"{path}: the recording is empty: there is nothing to play")
         self._devices: dict[str, Sequence[Device]] = self._next.devices
         self._origin: float | None = None
         self._last = 0.0
@@ -157,7 +157,9 @@ def _frames(path: Path) -> Iterator[_Frame]:
             for number in itertools.count(2):
                 text = file.readline(LONGEST_LINE)
                 if len(text) >= LONGEST_LINE:
-                    raise TraceError(f"{path}: line {number} is longer than {LONGEST_LINE} characters: no recording")
+                    raise TraceError(
+                        f"{path}: line {number} is longer than {LONGEST_LINE} characters, so this is not a recording"
+                    )
                 if not text.endswith("\n"):
                     return  # the end, or the last line was being written
                 yield _frame(path, number, text, devices)
@@ -176,8 +178,8 @@ def _check_header(path: Path, text: str) -> None:
         raise TraceError(f"{path}: not a recording of this exporter")
     if header.get("version") != FORMAT_VERSION:
         raise TraceError(
-            f"{path}: recording format {header.get('version')}, this exporter reads {FORMAT_VERSION}: "
-            f"play it with the version that wrote it, {header.get('exporter')}"
+            f"{path}: recording format {header.get('version')}, but this exporter reads {FORMAT_VERSION}; "
+            f"replay it with the version that wrote it, {header.get('exporter')}"
         )
 
 
@@ -219,7 +221,7 @@ def _unpack_device(packed: dict[str, Any]) -> Device:
     entity = _unpack_entity(packed["entity"])
     texts = {name: value for name, value in packed.items() if name not in ("entity", "fields", "mig_enabled")}
     if entity is None or not all(isinstance(text, str) for text in texts.values()):
-        raise ValueError(f"no device: {packed}")
+        raise ValueError(f"not a device: {packed}")
     # a field that a later version records and this one does not know is left out, not refused
     fields = frozenset(packed["fields"]) & FIELDS.keys()
     return Device(entity, fields=fields, mig_enabled=bool(packed.get("mig_enabled")), **texts)
@@ -243,9 +245,9 @@ def _pack_reading(number: int, reading: Reading, origin: float) -> list[Any]:
 def _unpack_reading(devices: Sequence[Device], packed: list[Any]) -> Reading:
     number, field, end, value, start, absence, label = packed + [None] * (7 - len(packed))
     if field not in FIELDS:
-        raise ValueError(f"no such field: {field}")
+        raise ValueError(f"unknown field: {field}")
     if number < 0 or (value is not None and absence is not None) or not isinstance(label or "", str):
-        raise ValueError(f"no reading: {packed}")
+        raise ValueError(f"not a reading: {packed}")
     return Reading(
         devices[number].entity,
         str(field),
@@ -261,5 +263,5 @@ def _finite(time: object) -> float:
     """A time. ValueError when it is not finite."""
     seconds = float(cast("float", time))
     if not math.isfinite(seconds):
-        raise ValueError(f"no time: {seconds}")
+        raise ValueError(f"not a time: {seconds}")
     return seconds

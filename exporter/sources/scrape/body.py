@@ -22,7 +22,7 @@ def text_of(target: Target, response: http.client.HTTPResponse, limit: int) -> s
         raw.write(piece)
     if response.length:
         raise SourceError(
-            f"{target} closed the connection {response.length} bytes before the end", "look at the log of that exporter"
+            f"{target} closed the connection {response.length} bytes before the end", "check that exporter's log"
         )
     encoding = response.getheader("Content-Encoding", "").strip().lower()
     if encoding in ("", "identity"):
@@ -31,7 +31,7 @@ def text_of(target: Target, response: http.client.HTTPResponse, limit: int) -> s
         body = _inflated(target, raw.getvalue(), limit)
     else:
         raise SourceError(
-            f"{target} answers in an encoding that was not asked for: {complaints.printable(encoding)}",
+            f"{target} sent an encoding that was not requested: {complaints.printable(encoding)}",
             complaints.CHECK,
         )
     if len(body) > limit:
@@ -46,10 +46,10 @@ def _inflated(target: Target, data: bytes, limit: int) -> bytes:
     try:
         plain = unzip.decompress(data, limit + 1)
     except zlib.error as error:
-        raise SourceError(f"the gzip data of {target} is damaged: {error}", complaints.CHECK) from error
+        raise SourceError(f"{target} sent damaged gzip data: {error}", complaints.CHECK) from error
     if len(plain) <= limit and (not unzip.eof or unzip.unused_data):
-        state = "goes on after its end" if unzip.eof else "is cut off"
-        raise SourceError(f"the gzip data of {target} {state}", complaints.CHECK)
+        state = "with data after its end" if unzip.eof else "that is cut off"
+        raise SourceError(f"{target} sent gzip data {state}", complaints.CHECK)
     return plain
 
 
@@ -64,4 +64,4 @@ def _refuse_other(target: Target, content_type: str, body: bytes) -> None:
         found = "binary data"
     else:
         return
-    raise SourceError(f"{target} answers with {found}, not with metrics", f"give the URL of metrics, such as {EXAMPLE}")
+    raise SourceError(f"{target} returned {found} instead of metrics", f"use a metrics URL, such as {EXAMPLE}")

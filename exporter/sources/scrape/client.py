@@ -56,7 +56,7 @@ class Fetcher:
                 here = redirected(here, answer)
             except ValueError as error:
                 raise complaints.not_followed(here, error) from error
-        raise SourceError(f"{self._target} redirects more than {REDIRECTS} times, last to {here}", "give the final URL")
+        raise SourceError(f"{self._target} redirects more than {REDIRECTS} times, last to {here}", "use the final URL")
 
     def _exchange(self, target: Target, deadline: Deadline) -> Page | str:
         """One request and its answer: the page, or the location it has moved to."""

@@ -10,7 +10,7 @@ from exporter.model import SourceError
 from exporter.sources.scrape.target import Target
 
 CHECK = "check the URL and that dcgm-exporter runs there; it listens on port 9400 by default"
-_LOG = "look at the log of that exporter"
+_LOG = "check that exporter's log"
 _EXCERPT = 80  # characters of a foreign text that are quoted
 
 
@@ -21,36 +21,39 @@ def too_large(target: Target, limit: int) -> SourceError:
 
 def not_followed(target: Target, error: ValueError) -> SourceError:
     """A redirect to something that is no page for us."""
-    return SourceError(f"{target} redirects in a way that is not followed: {error}", "give the final URL")
+    return SourceError(f"a redirect of {target} is not followed: {error}", "use the final URL")
 
 
 def refused(target: Target, response: http.client.HTTPResponse) -> SourceError:
     """A status other than 200."""
     status = response.status
-    remedies = {401: "give user and password in the URL", 403: "give user and password in the URL"}
+    remedies = {401: "put user and password in the URL", 403: "put user and password in the URL"}
     remedy = remedies.get(status, _LOG if status >= 500 else CHECK)
-    return SourceError(f"{target} answers {status} {printable(response.reason)}{_excerpt(response)}", remedy)
+    return SourceError(f"{target} returned {status} {printable(response.reason)}{_excerpt(response)}", remedy)
 
 
 def failed(target: Target, error: Exception, timeout: float) -> SourceError:
     """An exchange that came to no answer. ``timeout``: the seconds it had."""
     if isinstance(error, TimeoutError):
         return SourceError(
-            f"no complete answer from {target} within {timeout:g} s", f"look at that exporter; time `curl {target}`"
+            f"no complete answer from {target} within {timeout:g} s",
+            f"check that exporter, for example with `time curl {target}`",
         )
     if isinstance(error, socket.gaierror):
-        return SourceError(f"the host {target.host} is not known: {error.strerror}", "check the name in the URL")
+        return SourceError(f"cannot resolve host {target.host}: {error.strerror}", "check the name in the URL")
     if isinstance(error, ConnectionRefusedError):
         return SourceError(f"nothing listens on {target.host} port {target.port}", CHECK)
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message
         return SourceError(f"the certificate of {target} is not trusted: {why}", "name its CA in SSL_CERT_FILE")
     if isinstance(error, ssl.SSLError):
-        return SourceError(f"no TLS with {target}: {error.reason or error}", "use http:// if it has no TLS")
+        return SourceError(
+            f"TLS handshake with {target} failed: {error.reason or error}", "use http:// if it has no TLS"
+        )
     if isinstance(error, OSError):
         return SourceError(f"{target} cannot be read: {error.strerror or error}", CHECK)
     detail = printable(f"{type(error).__name__} {error}")
-    return SourceError(f"{target} gives no proper HTTP answer: {detail}", CHECK)
+    return SourceError(f"{target} did not send a valid HTTP response: {detail}", CHECK)
 
 
 def printable(text: str) -> str:

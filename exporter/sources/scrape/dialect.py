@@ -97,7 +97,7 @@ def _said(help_text: str, unit: str) -> Scale | None:
     stated = [text if text in spellings else text.lower() for text in found]
     unknown = [text for text in stated if text not in spellings]
     if unknown:
-        raise UnknownUnitError(f"its HELP says (in {unknown[0]}), which is not a unit of {unit} that is known here")
+        raise UnknownUnitError(f"its HELP says (in {unknown[0]}), which is not a known unit of {unit}")
     words = [word for word in _WORD.findall(_STATED.sub(" ", help_text)) if len(word) > 1 or word == "%"]
     named = [word if len(word) <= 3 else word.lower() for word in words]
     scales = {spellings[word] for word in (*stated, *named) if word in spellings}
@@ -116,4 +116,4 @@ def _by_printing(said: Scale | None, printed: Iterable[str]) -> Scale:
         return said
     if decimals or all(text == "0" for text in texts):
         return BASE  # 0 is 0 in either unit
-    raise UnknownUnitError("DCGM 4.6 has percent under this name, later ones a ratio, and its HELP does not tell")
+    raise UnknownUnitError("DCGM 4.6 has percent under this name, later ones a ratio, and its HELP does not say")

@@ -79,8 +79,8 @@ def _chosen(families: Mapping[str, _Family], helps: Mapping[str, str]) -> tuple[
         try:
             found = meaning(name, helps.get(name, ""), (printed for _, printed in family))
         except UnknownUnitError as error:
-            remedy = "correct its HELP text in that exporter's file of counters, (in MHz) for instance"
-            problems.append(Problem(f"{name} is not read", f"its unit is not known: {error}", remedy))
+            remedy = "correct its HELP text in that exporter's counters file, for example (in MHz)"
+            problems.append(Problem(f"{name} is not read", f"its unit is unknown: {error}", remedy))
             continue
         if found and (found.field not in best or best[found.field][1].rank < found.rank):
             best[found.field] = (name, found)

@@ -91,7 +91,7 @@ class ExporterSource:
         yield Problem(
             "SM active is not known",
             f"the page of {self._target} has no DCGM_FI_PROF_SM_ACTIVE (DCGM_FI_PROF_SM_UTIL_RATIO since 4.9)",
-            "where the GPU has it, enable the DCGM_FI_PROF_* lines in that exporter's file of counters (-f)",
+            "where the GPU has it, enable the DCGM_FI_PROF_* lines in that exporter's counters file (-f)",
         )
 
 

@@ -41,18 +41,18 @@ class Target:
 def parse_target(url: str) -> Target:
     """Take a URL apart. Without a path, /metrics is meant. ValueError says what is wrong with it."""
     if not url:
-        raise ValueError(f"no URL is given; it looks like {EXAMPLE}")
+        raise ValueError(f"no URL given; expected one such as {EXAMPLE}")
     if not _ALLOWED.fullmatch(url):
         raise ValueError("the URL has a space or another character that must be percent-encoded")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ValueError(f"not a URL: {error}; it looks like {EXAMPLE}") from error
+        raise ValueError(f"not a URL: {error}; expected one such as {EXAMPLE}") from error
     if parts.scheme not in _PORTS:
-        raise ValueError(f"the URL must begin with http:// or https://; it looks like {EXAMPLE}")
+        raise ValueError(f"the URL must begin with http:// or https://; expected one such as {EXAMPLE}")
     if not parts.hostname:
-        raise ValueError(f"the URL names no host; it looks like {EXAMPLE}")
+        raise ValueError(f"the URL names no host; expected one such as {EXAMPLE}")
     if port == 0:
         raise ValueError("the URL's port is 0")
     path = (parts.path or "/metrics") + (f"?{parts.query}" if parts.query else "")

@@ -69,7 +69,7 @@ def test_the_token_is_read_anew_for_each_question(api: ApiDouble) -> None:
     asking = client(api)
     asking.list(PODS, SELECTOR)
     api.token = "renewed"  # the server knows the new one, the file still has the old one
-    with pytest.raises(AttributionError, match=r"does not know the token \(401\)") as raised:
+    with pytest.raises(AttributionError, match=r"rejected the token \(401\)") as raised:
         asking.list(PODS, SELECTOR)
     assert str(api.credentials.token) in raised.value.remedy
     api.rotate("renewed")
@@ -101,14 +101,14 @@ def test_a_collection_that_there_is_not(api: ApiDouble) -> None:
 @pytest.mark.parametrize("says", [b"<html>gateway</html>", b'{"code": 502}', b"[]", b"\xff\xfe"])
 def test_another_refusal_is_told_whatever_its_body(tmp_path: Path, says: bytes) -> None:
     answer = whole(says, "502 Bad Gateway")
-    with raw_server(tmp_path, answer) as server, pytest.raises(AttributionError, match="answers 502 to pods"):
+    with raw_server(tmp_path, answer) as server, pytest.raises(AttributionError, match="returned 502 for pods"):
         client(server).list(PODS, SELECTOR)
 
 
 def test_the_token_does_not_follow_a_redirect(api: ApiDouble, tmp_path: Path) -> None:
     elsewhere = f"Location: {api.url}{PODS}\r\n"
     with raw_server(tmp_path, whole(b"", "307 Temporary Redirect", elsewhere)) as server:
-        with pytest.raises(AttributionError, match="answers 307"):
+        with pytest.raises(AttributionError, match="returned 307"):
             client(server).list(PODS, SELECTOR)
         assert b"Authorization: Bearer secret\r\n" in server.asked[0]
     assert not api.asked
@@ -116,7 +116,7 @@ def test_the_token_does_not_follow_a_redirect(api: ApiDouble, tmp_path: Path) ->
 
 @pytest.mark.parametrize("body", [b"", b"OK", b"[1, 2]", b"{", b"[" * 100_000, b"\xff"])
 def test_a_list_that_is_no_json_object(tmp_path: Path, body: bytes) -> None:
-    with raw_server(tmp_path, whole(body)) as server, pytest.raises(AttributionError, match="is no JSON"):
+    with raw_server(tmp_path, whole(body)) as server, pytest.raises(AttributionError, match=r"is not (?:a )?JSON"):
         client(server).list(PODS, SELECTOR)
 
 
@@ -146,7 +146,7 @@ def test_a_list_that_drips_has_a_deadline(tmp_path: Path) -> None:
             connection.sendall(chunk(b" "))
 
     with raw_server(tmp_path, drip) as server:
-        with pytest.raises(AttributionError, match="did not end in time"):
+        with pytest.raises(AttributionError, match="took too long"):
             client(server, connect=0.5).list(PODS, SELECTOR)
         ended.set()
 
@@ -193,14 +193,14 @@ def test_a_server_without_tls_gets_no_token(tmp_path: Path) -> None:
 def test_a_watch_that_is_cut_in_the_middle_of_an_event_brings_no_half_of_it(tmp_path: Path, rest: bytes) -> None:
     first = json.dumps({"type": "ADDED", "object": api_pod("a")}).encode() + b"\n"
     seen: list[str] = []
-    said = "broke off"  # or nothing at all: some breaks cannot be told from an end
+    said = "interrupted"  # or nothing at all: some breaks cannot be told from an end
     with raw_server(tmp_path, CHUNKED + chunk(first) + rest) as server:
         try:
             seen.extend(event["type"] for event in client(server).watch(PODS, SELECTOR, "1"))
         except AttributionError as error:
             said = str(error)
     assert seen == [OPENED, "ADDED"]
-    assert "broke off" in said
+    assert "interrupted" in said
 
 
 @pytest.mark.parametrize("line", [b"\n", b"no json\n", b"[]\n"])
@@ -208,13 +208,13 @@ def test_an_event_that_is_no_json_object(tmp_path: Path, line: bytes) -> None:
     with raw_server(tmp_path, CHUNKED + chunk(line)) as server:
         watch = client(server).watch(PODS, SELECTOR, "1")
         assert next(watch)["type"] == OPENED
-        with pytest.raises(AttributionError, match="is no JSON"):
+        with pytest.raises(AttributionError, match=r"is not (?:a )?JSON"):
             next(watch)
 
 
 @pytest.mark.parametrize(
     ("object_", "told"),
-    [(status(500, "etcd is ill"), "etcd is ill"), ({"code": "500"}, "answers 0"), (None, "an error without a status")],
+    [(status(500, "etcd is ill"), "etcd is ill"), ({"code": "500"}, "returned 0"), (None, "an error without a status")],
 )
 def test_an_error_event_is_told(api: ApiDouble, object_: Any, told: str) -> None:
     watch = client(api).watch(PODS, SELECTOR, str(api.version))

@@ -77,7 +77,7 @@ def test_unknown_ids_are_counted_and_said_once(
         allocations = attributor.read(DEVICES)
     assert dict(allocations.unresolved) == {"unknown_form": 1, "unknown_device": 1}
     assert len(allocations.holdings) == 1
-    assert len([record for record in caplog.records if "is no GPU here" in record.message]) == 2
+    assert len([record for record in caplog.records if "is not a GPU of this node" in record.message]) == 2
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -118,7 +118,7 @@ def test_a_kubelet_that_restarts(kubelet: Kubelet, attributor: KubernetesAttribu
     kubelet.pods([pod("p", B)])
     assert len(held(attributor)) == 1
     kubelet.stop()
-    with pytest.raises(AttributionError, match="is not there") as raised:
+    with pytest.raises(AttributionError, match="does not exist") as raised:
         attributor.read(DEVICES)
     assert "pod-resources" in raised.value.remedy
     kubelet.start()
@@ -142,5 +142,5 @@ def test_an_old_kubelet(kubelet: Kubelet, attributor: KubernetesAttributor) -> N
 
 def test_a_dead_socket(tmp_path: Path, attributor: KubernetesAttributor) -> None:
     (tmp_path / "kubelet.sock").touch()
-    with pytest.raises(AttributionError, match=r"nobody answers|did not answer"):
+    with pytest.raises(AttributionError, match=r"no answer on|did not answer"):
         attributor.read(DEVICES)

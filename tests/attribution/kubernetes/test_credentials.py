@@ -49,7 +49,7 @@ def test_what_is_no_address(text: str, environment: dict[str, str]) -> None:
 def test_a_file_that_has_no_token_is_none(tmp_path: Path, content: bytes) -> None:
     """It goes into a header: what would break one is not sent."""
     (tmp_path / "token").write_bytes(content)
-    with pytest.raises(AttributionError, match="has no token") as raised:
+    with pytest.raises(AttributionError, match="contains no token") as raised:
         Credentials(tmp_path / "token", tmp_path / "ca").bearer()
     assert "service account" in raised.value.remedy
     if content.strip():
@@ -64,5 +64,5 @@ def test_a_token_that_is_longer_than_any(tmp_path: Path) -> None:
 
 def test_an_authority_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "ca").write_text("no certificate")
-    with pytest.raises(AttributionError, match=r"the authority .* cannot be read"):
+    with pytest.raises(AttributionError, match=r"the CA .* cannot be read"):
         Credentials(tmp_path / "token", tmp_path / "ca").context()

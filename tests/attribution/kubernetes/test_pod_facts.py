@@ -103,7 +103,7 @@ def test_labels_by_an_allow_list() -> None:
 
 
 def test_two_labels_never_become_one() -> None:
-    with pytest.raises(ValueError, match=r"a\.b and a-b would both be label_a_b"):
+    with pytest.raises(ValueError, match=r"a\.b and a-b would both become label_a_b"):
         label_names(["a.b", "a-b"])
 
 

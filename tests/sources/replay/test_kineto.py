@@ -194,7 +194,7 @@ def test_no_two_gpus_have_one_identity(tmp_path: Path) -> None:
     uuids = [track.device.entity.uuid for track in read_kineto(tmp_path)]
     assert uuids == ["TRACE-rank1-gpu0", "TRACE-rank0-gpu0", "TRACE-rank2-gpu0"]
     written(tmp_path, trace(kernel(0, 1e6), distributedInfo={"rank": 1}), "d.json")
-    with pytest.raises(TraceError, match=r"a\.json and .*d\.json are both of rank 1: keep one"):
+    with pytest.raises(TraceError, match=r"a\.json and .*d\.json are both rank 1: keep one"):
         read_kineto(tmp_path)
 
 
@@ -212,7 +212,7 @@ def test_no_two_gpus_have_one_identity(tmp_path: Path) -> None:
 def test_an_event_that_makes_no_sense_is_left_out_and_said(tmp_path: Path, event: dict[str, Any]) -> None:
     (track,) = read_kineto(written(tmp_path, trace(event, kernel(0, 1e6))))
     assert (total(track, "busy"), track.timeline.duration) == (1.0, 1.0)
-    assert track.notes == ("1 GPU events without a valid time or device were left out",)
+    assert track.notes == ("1 GPU events without a valid time or device were ignored",)
 
 
 def test_what_an_archive_has_besides_traces_does_not_matter(tmp_path: Path) -> None:
@@ -242,9 +242,9 @@ def broken(folder: Path) -> dict[str, tuple[Path, str]]:
             archive.addfile(member, io.BytesIO(content))
     (folder / "cut.tar").write_bytes((folder / "long.tar").read_bytes()[:50_000])
     return {
-        "truncated gzip": (folder / "cut.json.gz", "damaged or cut short"),
+        "truncated gzip": (folder / "cut.json.gz", "damaged or truncated"),
         "no byte": (folder / "empty.json", "the file is empty"),
-        "cut text": (written(folder, trace(kernel(0, 1))[:-20], "half.json"), "half.json: the text ends"),
+        "cut text": (written(folder, trace(kernel(0, 1))[:-20], "half.json"), "half.json: the JSON is cut off"),
         "other JSON": (written(folder, '{"a": 1}', "other.json"), "not a PyTorch profiler trace"),
         "no GPU": (written(folder, trace(), "cpu.json"), "no GPU kernel"),
         "not JSON": (written(folder, "hello", "text.json"), "expected '{'"),
@@ -252,7 +252,7 @@ def broken(folder: Path) -> dict[str, tuple[Path, str]]:
         "no trace in the folder": (folder / "none", "no .json"),
         "archive": (folder / "bad.tar", "r.json: JSON, but not"),
         "archive of something else": (folder / "other.tar", "no .json or .json.gz file in this archive"),
-        "truncated archive": (folder / "cut.tar", "l.json: damaged or cut short"),
+        "truncated archive": (folder / "cut.tar", "l.json: damaged or truncated"),
     }
 
 

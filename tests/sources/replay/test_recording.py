@@ -108,8 +108,8 @@ HEADER = '{"format":"honest-gpu-exporter recording","version":1,"exporter":"0.1.
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEADER, "without a batch"),
-        (HEADER.replace('"version":1', '"version":9'), "recording format 9, this exporter reads 1"),
+        (HEADER, "the recording is empty"),
+        (HEADER.replace('"version":1', '"version":9'), "recording format 9, but this exporter reads 1"),
         (HEADER + "{nope}\n", "line 2 is damaged"),
         (HEADER + line(readings=[[0, "sm", 1, 0.5]]), "line 2 is damaged"),
         (HEADER + line(devices=[{"entity": ["GPU-1", None]}]), "line 2 is damaged"),
@@ -126,7 +126,7 @@ def test_damage_is_told(tmp_path: Path, text: str, message: str) -> None:
 def test_other_files_are_told(tmp_path: Path) -> None:
     for name, content, message in (
         ("empty", b"", "empty"),
-        ("cut.gz", gzip.compress(b"x" * 100_000)[:20], "damaged or cut short|ends in the middle|expected"),
+        ("cut.gz", gzip.compress(b"x" * 100_000)[:20], "damaged or truncated|ends in the middle|expected"),
         ("text", b"hello", "expected"),
     ):
         path = tmp_path / name

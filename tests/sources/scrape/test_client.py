@@ -97,17 +97,17 @@ def test_the_end_of_the_page_may_be_at_the_limit_but_not_behind_it() -> None:
 )
 def test_other_statuses_are_quoted(status: str, remedy: str) -> None:
     raised = error(says(reply(b"", status)))
-    assert f"answers {status}" in str(raised)
+    assert f"returned {status}" in str(raised)
     assert remedy in raised.remedy
 
 
 def test_a_failure_s_own_words_are_quoted_but_not_a_page_of_them() -> None:
     assert str(error(says(reply(b"no\x1b[31m GPU\n here" + b"x" * 999, "500 Oops")))).endswith(
-        "answers 500 Oops: no [31m GPU here" + "x" * 63
+        "returned 500 Oops: no [31m GPU here" + "x" * 63
     )
-    assert str(error(says(reply(b"<html>", "500 Oops", "Content-Type: text/html")))).endswith("answers 500 Oops")
-    assert str(error(says(reply(b"zip", "500 Oops", GZIP)))).endswith("answers 500 Oops")
-    assert str(error(drips(reply(b"", "500 Oops", length=9)), SHORT)).endswith("answers 500 Oops")
+    assert str(error(says(reply(b"<html>", "500 Oops", "Content-Type: text/html")))).endswith("returned 500 Oops")
+    assert str(error(says(reply(b"zip", "500 Oops", GZIP)))).endswith("returned 500 Oops")
+    assert str(error(drips(reply(b"", "500 Oops", length=9)), SHORT)).endswith("returned 500 Oops")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_failure_s_own_words_are_quoted_but_not_a_page_of_them() -> None:
 )
 def test_what_is_not_metrics_is_refused(body: bytes, kind: str, found: str) -> None:
     raised = error(says(reply(body, "200 OK", f"Content-Type: {kind}")))
-    assert f"answers with {found}, not with metrics" in str(raised)
+    assert f"returned {found} instead of metrics" in str(raised)
     assert "/metrics" in raised.remedy
 
 
@@ -169,19 +169,22 @@ def test_nothing_grows_without_bounds(data: bytes) -> None:
     ("data", "words"),
     [
         (reply(gzip.compress(PAGE, mtime=0)[:-5], "200 OK", GZIP), "gzip data .* is cut off"),
-        (reply(gzip.compress(PAGE, mtime=0) + b"more", "200 OK", GZIP), "goes on after its end"),
-        (reply(gzip.compress(PAGE, mtime=0)[:10] + b"\xff" * 20, "200 OK", GZIP), "gzip data .* is damaged"),
+        (reply(gzip.compress(PAGE, mtime=0) + b"more", "200 OK", GZIP), "with data after its end"),
+        (reply(gzip.compress(PAGE, mtime=0)[:10] + b"\xff" * 20, "200 OK", GZIP), "damaged gzip data"),
         (reply(b"", "200 OK", GZIP), "gzip data .* is cut off"),
-        (reply(PAGE, "200 OK", GZIP), "gzip data .* is damaged"),
-        (reply(PAGE, "200 OK", "Content-Encoding: br"), "encoding that was not asked for: br"),
+        (reply(PAGE, "200 OK", GZIP), "damaged gzip data"),
+        (reply(PAGE, "200 OK", "Content-Encoding: br"), "encoding that was not requested: br"),
         (reply(PAGE, length=len(PAGE) + 7), "7 bytes before the end"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nup", "no proper HTTP answer: IncompleteRead"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nup", "no proper HTTP answer"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-7\r\nup", "no proper HTTP answer"),
-        (b"SSH-2.0-OpenSSH_9.2\r\n", "no proper HTTP answer: BadStatusLine"),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nup",
+            "did not send a valid HTTP response: IncompleteRead",
+        ),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nup", "did not send a valid HTTP response"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-7\r\nup", "did not send a valid HTTP response"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "did not send a valid HTTP response: BadStatusLine"),
         (b"", "cannot be read: Remote end closed connection"),
-        (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 999, "no proper HTTP answer"),
-        (b"HTTP/1.1 200 OK\r\nA: " + b"b" * 70000, "no proper HTTP answer: LineTooLong"),
+        (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 999, "did not send a valid HTTP response"),
+        (b"HTTP/1.1 200 OK\r\nA: " + b"b" * 70000, "did not send a valid HTTP response: LineTooLong"),
     ],
 )
 def test_damage_is_named(data: bytes, words: str) -> None:
@@ -212,7 +215,9 @@ def test_no_connection_is_left_open() -> None:
 
 def test_a_chunk_of_negative_size_is_no_way_around_the_limit() -> None:
     raised = error(says(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n" + b"#" * (LIMIT << 2)))
-    assert "larger than" in str(raised) or "no proper HTTP answer" in str(raised)  # by the version of Python
+    assert "larger than" in str(raised) or "did not send a valid HTTP response" in str(
+        raised
+    )  # by the version of Python
 
 
 def test_redirects_are_followed_for_a_while() -> None:
@@ -228,7 +233,7 @@ def test_redirects_are_followed_for_a_while() -> None:
 
 def test_a_redirect_elsewhere_is_refused() -> None:
     raised = error(says(reply(b"", "301 Moved", "Location: ftp://h/a")))
-    assert "redirects in a way that is not followed" in str(raised)
+    assert "is not followed: " in str(raised)
 
 
 def test_nobody_listens() -> None:
@@ -239,7 +244,7 @@ def test_nobody_listens() -> None:
 
 
 def test_a_name_that_is_not_known() -> None:
-    with pytest.raises(SourceError, match=r"the host node\.invalid is not known"):
+    with pytest.raises(SourceError, match=r"cannot resolve host node\.invalid"):
         Fetcher(parse_target("http://node.invalid/"), LONG)()
 
 
@@ -260,6 +265,6 @@ def test_the_certificate_must_be_trusted(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_https_to_a_server_without_tls() -> None:
-    with serving(says(reply(PAGE))) as address, pytest.raises(SourceError, match="no TLS with") as caught:
+    with serving(says(reply(PAGE))) as address, pytest.raises(SourceError, match="TLS handshake with") as caught:
         Fetcher(parse_target(f"https://{address}/"), LONG)()
     assert "http://" in caught.value.remedy

@@ -281,9 +281,9 @@ def test_a_page_without_sm_active_says_how_to_get_it() -> None:
         ("node_load1 1\nnode_load5 1\ngo_goroutines 1", "node_exporter"),
         ('nvidia_smi_power_draw_watts{uuid="x"} 1', "nvidia_gpu_exporter"),
         ('dcgm_gpu_temp{gpu="0",uuid="GPU-1"} 25', "dcgm-exporter 1"),
-        ('honest_gpu_busy_ratio{uuid="GPU-1"} 0.5', "this exporter's own"),
+        ('honest_gpu_busy_ratio{uuid="GPU-1"} 0.5', "a page of this exporter itself"),
         ('DCGM_FI_DEV_GPU_TEMP{gpu="0"} 25', "none of their rows names a GPU by its UUID"),
-        ('DCGM_FI_DEV_CPU_UTIL_TOTAL{cpu="0"} 25', "of switches, links or CPUs only"),
+        ('DCGM_FI_DEV_CPU_UTIL_TOTAL{cpu="0"} 25', "only covers switches, links or CPUs"),
         ("a 1\nb 2\nb 3", "2 families, such as a"),
     ],
 )

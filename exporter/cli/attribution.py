@@ -1,4 +1,4 @@
-"""From the settings to what finds out whose a GPU is."""
+"""From the settings to the attribution: what finds out whose GPU it is."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from exporter.attribution.accounting import Accounting
 from exporter.attribution.background import AttributionBackground
-from exporter.attribution.holdings import AttributionError, Attributor, Sharing
+from exporter.attribution.holdings import AttributionError, Attributor, DriverProcesses, Sharing
 from exporter.attribution.job_mapping import GpustatReader, read_index_files, read_job_files
 from exporter.attribution.slurm import MappingFolder, SlurmAttributor
 from exporter.attribution.stage import AttributionStage, Listing
 from exporter.attribution.users import UserNames
-from exporter.config.errors import ConfigError
 from exporter.config.options import (
     API_SERVER,
     COLLECTOR_KUBERNETES,
@@ -33,7 +32,7 @@ from exporter.config.options import (
     SLURM_JOBS,
     WORKLOAD_KEEP,
 )
-from exporter.config.settings import Settings
+from exporter.config.settings import ConfigError, Settings
 
 if TYPE_CHECKING:
     from exporter.attribution.kubernetes.cluster import Cluster
@@ -61,11 +60,11 @@ def build_attribution(settings: Settings) -> AttributionStage | None:
     pods = None if cluster is None else cluster.workload
     from exporter.attribution.processes import ProcessAttributor  # brings psutil
 
-    processes = ProcessAttributor(lambda: stage.processes, users, jobs, pods)
+    driver = DriverProcesses()
+    processes = ProcessAttributor(driver, users, jobs, pods)
     listing = Listing(processes.command, settings[PROCESS_MOST]) if settings[PROCESS_FAMILIES] else None
     sources = _backgrounds([*attributors, processes])
-    stage = AttributionStage(sources, accounting, processes.owner, helpers, listing)
-    return stage
+    return AttributionStage(sources, accounting, processes.owner, helpers, listing, driver)
 
 
 def _check_together(settings: Settings) -> None:
@@ -78,8 +77,8 @@ def _check_together(settings: Settings) -> None:
         return
     if not settings[NODE_NAME]:
         raise ConfigError(
-            f"{settings.where(API_SERVER)}: needs {NODE_NAME.flag}: only this node's pods are asked for "
-            f"(in a pod: {NODE_NAME.variable} from the field spec.nodeName)"
+            f"{settings.where(API_SERVER)}: needs {NODE_NAME.flag}: only this node's pods are requested "
+            f"(in a pod, set {NODE_NAME.variable} from the field spec.nodeName)"
         )
     if not settings[COLLECTOR_KUBERNETES] and not settings[COLLECTOR_PROCESSES]:
         raise ConfigError(

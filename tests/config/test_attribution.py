@@ -8,9 +8,9 @@ import psutil
 import pytest
 
 from exporter.attribution.stage import AttributionStage
-from exporter.cli.holders import build_attribution
+from exporter.cli.attribution import build_attribution
 from exporter.cli.stages import build_assembly
-from exporter.config.errors import ConfigError
+from exporter.config.settings import ConfigError
 from tests.config.test_loading import in_file, loaded
 
 API = "kubernetes: {api-server: 'https://10.0.0.1:6443', node-name: node-1"
@@ -78,7 +78,7 @@ def test_single_processes_are_listed_on_request() -> None:
         ),
         (
             f"{KUBELET}{API}, pod-labels: [a.b, a-b]}}",
-            r"kubernetes.pod-labels: a.b and a-b would both be label_a_b: leave one of them out",
+            r"kubernetes.pod-labels: a.b and a-b would both become label_a_b: remove one of them",
         ),
         (
             f"{KUBELET}{API.replace('https', 'http')}}}",
@@ -86,10 +86,10 @@ def test_single_processes_are_listed_on_request() -> None:
         ),
         (
             f"{KUBELET}kubernetes: {{api-server: in-cluster, node-name: node-1}}",
-            r"kubernetes.api-server: in-cluster is for a pod, where KUBERNETES_SERVICE_HOST is set",
+            r"kubernetes.api-server: in-cluster only works in a pod, where KUBERNETES_SERVICE_HOST is set",
         ),
-        (f"{KUBELET}kubernetes: {{node-name: 'a,b'}}", r"kubernetes.node-name: 'a,b': expected a node's name"),
-        (f"{KUBELET}kubernetes: {{pod-labels: 'a b'}}", r"kubernetes.pod-labels: 'a b': expected the name of a label"),
+        (f"{KUBELET}kubernetes: {{node-name: 'a,b'}}", r"kubernetes.node-name: 'a,b': expected a node name"),
+        (f"{KUBELET}kubernetes: {{pod-labels: 'a b'}}", r"kubernetes.pod-labels: 'a b': expected a label name"),
         ("processes: {most: 0}", r"processes.most: '?0'?: expected"),
         ("kubernetes: {replicas: shared}", r"kubernetes.replicas: 'shared': expected time_sliced or mps"),
     ],
