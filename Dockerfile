@@ -48,7 +48,7 @@ COPY packaging/image/healthcheck.py /opt/honest-gpu-exporter/healthcheck.py
 
 # --- what both targets are
 FROM base AS runtime
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0.dev0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="honest-gpu-exporter" \
       org.opencontainers.image.description="What the GPU driver claims, next to what the silicon did, for Prometheus" \

@@ -1,4 +1,4 @@
-"""Options of the whole test run."""
+"""Options of the whole test run, and which tests run in one process one after the other."""
 
 from __future__ import annotations
 
@@ -16,3 +16,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the golden files anew; review the difference line by line before it is committed",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a file stay together, and files that share something expensive (``xdist_group``) do too.
+
+    System tests go first: they take longest, and a process that gets one last would keep the others waiting.
+    """
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    items.sort(key=lambda item: item.get_closest_marker("system") is None)

@@ -21,7 +21,7 @@ LINKED = [
 def test_a_page_says_for_whom_it_is_and_is_in_the_index(page: Path) -> None:
     title, first = page.read_text().split("\n\n")[:2]
     assert title.startswith("# ")
-    assert first.startswith("For whoever ")
+    assert first.startswith("For anyone ")
     assert f"](docs/{page.name})" in (ROOT / "README.md").read_text()
 
 

@@ -35,7 +35,7 @@ def snapshot(model: str = "NVIDIA H100 80GB HBM3") -> Snapshot:
 
 
 def collect(taken: Snapshot) -> dict[Family, list[Sample]]:
-    return samples(taken, groups(OwnState(1.5)), Selection(Profile.FULL))
+    return samples(taken, groups(OwnState()), Selection(Profile.FULL))
 
 
 def test_both_formats_say_the_same_to_the_reference_parsers() -> None:
@@ -71,7 +71,7 @@ def test_bytes_are_kept_and_gzip_is_the_same_text() -> None:
 def test_series_a_gpu_within_the_budgets() -> None:
     taken = snapshot()
     for profile, budget in ((Profile.MINIMAL, 30), (Profile.DEFAULT, 100)):
-        found = samples(taken, groups(OwnState(0.0)), Selection(profile))
+        found = samples(taken, groups(OwnState()), Selection(profile))
         assert sum('uuid="GPU-0"' in sample.labels for listed in found.values() for sample in listed) <= budget
 
 

@@ -27,7 +27,7 @@ def _now() -> Row:
         "Now",
         [
             number(
-                Text("Scraped", "Exporters that answer.", "those that no Prometheus was told of.", NONE, _NOBODY),
+                Text("Scraped", "Exporters that answer.", "exporters that are not scrape targets.", NONE, _NOBODY),
                 "short",
                 Query(f"sum(up{{{AT}}} {SEEN})", instant=True),
                 colour=GREEN,
@@ -35,8 +35,8 @@ def _now() -> Row:
             number(
                 Text(
                     "Not answering",
-                    "Exporters that answered in the time range and do not now.",
-                    "those that went before: choose a longer range.",
+                    "Exporters that answered in the time range but do not now.",
+                    "those that disappeared earlier: select a longer range.",
                     NONE,
                     _NOBODY,
                 ),
@@ -48,7 +48,7 @@ def _now() -> Row:
             number(
                 Text(
                     "Sources down",
-                    "Sources whose last read failed; their counters stand still.",
+                    "Sources whose last read failed; their counters have stopped.",
                     "why: the exporter's log says it.",
                     NONE,
                     _NOBODY,
@@ -74,7 +74,7 @@ def _now() -> Row:
             number(
                 Text(
                     "Simulated GPUs",
-                    "Boards whose every number is made up, by request.",
+                    "Boards whose numbers are all simulated, on request.",
                     "replayed recordings from live ones: see the sources below.",
                     LEFT_OUT,
                     "Not in profile minimal",
@@ -90,8 +90,8 @@ def _now() -> Row:
             ),
             number(
                 Text(
-                    "Refused reloads",
-                    "Exporters that refused their last configuration and run on the one before.",
+                    "Rejected reloads",
+                    "Exporters that rejected their last configuration and run with the previous one.",
                     "why: the exporter's log says it.",
                     LEFT_OUT,
                     "Not in profile minimal",
@@ -116,8 +116,8 @@ def _trust() -> Row:
             lines(
                 Text(
                     "Profiling that is not ok",
-                    "GPUs by what is wrong with their profiling data; in all: 0 when all are well. stuck_at_zero and "
-                    "frozen are treated as absent.",
+                    "GPUs by what is wrong with their profiling data, and their total: 0 when all are ok. Data that is "
+                    "stuck_at_zero or frozen is treated as absent.",
                     "values that are wrong but plausible.",
                     LEFT_OUT,
                 ),
@@ -129,10 +129,10 @@ def _trust() -> Row:
             ),
             lines(
                 Text(
-                    "Refused values",
-                    "Values a second that were refused instead of exported, by field and reason.",
+                    "Rejected values",
+                    "Values per second that were rejected instead of exported, by field and reason.",
                     "values that are wrong but in range.",
-                    f"No value was refused since the exporters started. {MINIMAL}",
+                    f"No value was rejected since the exporters started. {MINIMAL}",
                 ),
                 "short",
                 Query(
@@ -145,8 +145,8 @@ def _trust() -> Row:
             worst(
                 Text(
                     "Age of the newest sample",
-                    "Since the last valid sample, of the GPU that waits the longest. Dashed: the alert's threshold.",
-                    "whether the value is right; clocks of nodes that differ from Prometheus's look like age.",
+                    "Time since the last valid sample, of the GPU with the oldest one. Dashed: the alert's threshold.",
+                    "whether the value is right; a node clock that differs from Prometheus's looks like age.",
                     NONE,
                 ),
                 "s",
@@ -156,9 +156,9 @@ def _trust() -> Row:
             rows(
                 Text(
                     "Sources and forms",
-                    "Devices by source and by which inputs exist. full: all parts known; claim_only: nothing honest; "
+                    "Devices by source and available inputs. full: all parts known; claim_only: only the claim; "
                     "none: a board whose MIG instances have the numbers.",
-                    "why an input is missing: `honest-gpu-exporter doctor` on the node says it.",
+                    "why an input is missing: run `honest-gpu-exporter doctor` on the node.",
                     LEFT_OUT,
                 ),
                 "string",
@@ -181,7 +181,7 @@ def _trust() -> Row:
                 Text(
                     "Fields without a value",
                     "Devices for which a field has no value, and why.",
-                    "fields that no source of this GPU knows.",
+                    "fields that no source of this GPU has.",
                     "All fields have values, or the exporters lack --metrics.include honest_gpu_field_supported.",
                 ),
                 "string",

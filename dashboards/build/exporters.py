@@ -18,8 +18,8 @@ SEEN = (
     "* on (job, instance) group_left ()"
     f" max by (job, instance) (last_over_time(honest_gpu_build_info{{{AT}}}[$__range]))"
 )
-NONE = "No exporter of this choice was scraped in the time range."
-LEFT_OUT = "No exporter tells: --metrics.profile=minimal leaves it out."
+NONE = "No selected exporter was scraped in the time range."
+LEFT_OUT = "No exporter reports it: --metrics.profile=minimal leaves it out."
 AGE = f"time() - honest_gpu_last_sample_timestamp_seconds{{{AT}}}"
 _SCRAPE = f"scrape_duration_seconds{{{AT}}} {_OURS}"
 _SERIES = f"scrape_samples_scraped{{{AT}}} {_OURS}"
@@ -30,14 +30,14 @@ POINTS = 300
 
 
 def worst(text: Text, unit: str, expr: str, *more: Query, size: Size = THIRD, most: str = "max") -> Panel:
-    """The worst node and the median one: a line a node is a haze at 250. The table of nodes says which node it is."""
-    text = replace(text, says=f"{text.says} The worst of the chosen nodes, and the median.")
+    """The worst node and the median one: a line per node is unreadable at 250. The table of nodes names the node."""
+    text = replace(text, says=f"{text.says} The worst of the selected nodes, and the median.")
     queries = (Query(f"{most}({expr})", "worst"), Query(f"quantile(0.5, {expr})", "median"), *more)
     return lines(text, unit, *queries, size=size, colours=RANKED, points=POINTS)
 
 
 def nodes() -> Row:
-    """A row a node: those that do not answer, then those whose samples are the oldest."""
+    """A row per node: those that do not answer, then those with the oldest samples."""
 
     def by_node(expr: str) -> Query:
         return Query(f"max by (instance, node) ({expr})", instant=True, form=TABLE)
@@ -48,9 +48,9 @@ def nodes() -> Row:
             rows(
                 Text(
                     "Nodes",
-                    "One row an exporter, as of the end of the time range; of several GPUs or sources the worst. "
+                    "One row per exporter, at the end of the time range; of several GPUs or sources the worst. "
                     "--metrics.profile=minimal leaves some columns empty.",
-                    "exporters that answered at no time in the range.",
+                    "exporters that never answered in the time range.",
                     NONE,
                 ),
                 "s",
@@ -67,7 +67,7 @@ def nodes() -> Row:
                     "node": "Kubernetes node",
                     "Value #A": "Answers",
                     "Value #B": "Age of sample",
-                    "Value #C": "Time of a read",
+                    "Value #C": "Read duration",
                     "Value #D": "Scrape duration",
                     "Value #E": "Series",
                     "Value #F": "CPU cores",
@@ -91,8 +91,8 @@ def reading() -> Row:
         [
             worst(
                 Text(
-                    "Time of a read",
-                    "How long the last read of a source took.",
+                    "Read duration",
+                    "Duration of the last read of a source.",
                     "which call was slow.",
                     LEFT_OUT,
                 ),
@@ -103,8 +103,8 @@ def reading() -> Row:
             lines(
                 Text(
                     "Failed reads",
-                    "Reads that failed, a second, by source, of all chosen nodes.",
-                    "why: the exporter's log says it.",
+                    "Failed reads per second, by source, over all selected nodes.",
+                    "why: see the exporter's log.",
                     LEFT_OUT,
                 ),
                 "short",
@@ -114,8 +114,8 @@ def reading() -> Row:
             ),
             worst(
                 Text(
-                    "Age of what is served",
-                    "Time since the served numbers were put together: about the sampling interval when all is well.",
+                    "Age of the snapshot",
+                    "Time since the served numbers were computed: about the sampling interval when all is well.",
                     "whether a source is silent: see the age of the newest sample.",
                     LEFT_OUT,
                 ),
@@ -123,21 +123,21 @@ def reading() -> Row:
                 f"time() - honest_gpu_snapshot_timestamp_seconds{{{AT}}}",
             ),
             worst(
-                Text("Scrape duration", "As Prometheus saw it.", "the network's share of it.", NONE),
+                Text("Scrape duration", "As measured by Prometheus.", "the network's share of it.", NONE),
                 "s",
                 _SCRAPE,
                 threshold("slow_scrape_seconds"),
             ),
             worst(
-                Text("Series", "Samples in a scrape: what the exporter costs Prometheus.", "churn.", NONE),
+                Text("Series", "Samples per scrape: what the exporter costs Prometheus.", "churn.", NONE),
                 "short",
                 _SERIES,
             ),
             lines(
                 Text(
                     "Connections",
-                    "Connections by what became of them, a second, of all chosen nodes; only those that happened.",
-                    "who it was: see the exporter's log.",
+                    "Connections per second by outcome, over all selected nodes; only outcomes that occurred.",
+                    "which client it was: see the exporter's log.",
                     "The exporters run without --metrics.include honest_gpu_web_connections_total.",
                 ),
                 "short",
@@ -150,8 +150,8 @@ def reading() -> Row:
 
 
 def attribution() -> Row:
-    """Whether holders can be read."""
-    off = "Holders are not looked for: --collector.kubernetes, --collector.slurm and --collector.processes are off."
+    """Whether attribution works."""
+    off = "Attribution is off: --collector.kubernetes, --collector.slurm and --collector.processes are not set."
     at = f"honest_gpu_attribution_last_success_timestamp_seconds{{{AT}}}"
     return Row(
         "Attribution",
@@ -159,8 +159,8 @@ def attribution() -> Row:
             lines(
                 Text(
                     "Attribution down",
-                    "Nodes on which holders cannot be read, by source.",
-                    "whether what a source says is right.",
+                    "Nodes on which an attribution source cannot be read, by source.",
+                    "whether what a source reports is right.",
                     off,
                 ),
                 "short",
@@ -170,9 +170,9 @@ def attribution() -> Row:
             ),
             lines(
                 Text(
-                    "Age of the holders",
-                    "Time since a source of holders was last read, on the worst of the chosen nodes.",
-                    "holders that came and went in between.",
+                    "Age of attribution data",
+                    "Time since an attribution source was last read, on the worst of the selected nodes.",
+                    "workloads that came and went in between.",
                     f"{off} {MINIMAL}",
                 ),
                 "s",
@@ -183,9 +183,9 @@ def attribution() -> Row:
             lines(
                 Text(
                     "Unresolved",
-                    "Device ids, files or processes that a source of holders names and that match nothing, by kind.",
+                    "Device ids, files or processes reported by an attribution source that match no device, by kind.",
                     "which ones: see the exporter's log.",
-                    f"Nothing is unresolved, or holders are not looked for. {MINIMAL}",
+                    f"Nothing is unresolved, or attribution is off. {MINIMAL}",
                 ),
                 "short",
                 Query(f"sum by (source, kind) (honest_gpu_attribution_unresolved{{{AT}}})", "{{source}} {{kind}}"),
@@ -202,19 +202,21 @@ def itself() -> Row:
         "The exporter itself",
         [
             worst(
-                Text("CPU", "Cores that an exporter uses.", "the driver's own work for it in the kernel.", LEFT_OUT),
+                Text("CPU", "Cores used by an exporter.", "the driver's own work for it in the kernel.", LEFT_OUT),
                 "short",
                 _CPU,
                 size=QUARTER,
             ),
             worst(
-                Text("Memory", "Resident memory of an exporter.", "memory that the driver holds for it.", LEFT_OUT),
+                Text("Memory", "Resident memory of an exporter.", "memory held by the driver on its behalf.", LEFT_OUT),
                 "bytes",
                 _MEMORY,
                 size=QUARTER,
             ),
             worst(
-                Text("Uptime", "Since an exporter started: its counters begin there.", "why it started.", LEFT_OUT),
+                Text(
+                    "Uptime", "Time since an exporter started: its counters start there.", "why it started.", LEFT_OUT
+                ),
                 "s",
                 _UPTIME,
                 size=QUARTER,

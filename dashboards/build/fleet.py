@@ -1,4 +1,4 @@
-"""Fleet: for those who run GPUs and those who pay for them. Asks recorded series, so that it opens at 2,000 GPUs."""
+"""Fleet: for operators and those who pay. Queries recorded series, so that it opens with 2,000 GPUs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BUSY = f"gpu:honest_gpu_busy:ratio_rate5m{{{CLUSTER}}} {_OF_MODEL}"
 _GAP = f"gpu:honest_gpu_busy:ratio_rate5m{{{CLUSTER}}} - gpu:honest_gpu_sm_active:ratio_rate5m{{{CLUSTER}}}"
 _WORKING = f'gpu:honest_gpu_time:ratio_rate5m{{{CLUSTER}, part="working"}}'
 _EMPTY_RULES = (
-    "No recorded series. Are the rules of this project loaded (rules/*.yml), and is the time range 5 minutes or more?"
+    "No recorded series. Are this project's rules loaded (rules/*.yml), and is the time range 5 minutes or more?"
 )
 _RULES = "No recorded series"
 _SPACE = variables.to_workload("var-namespace=${__data.fields.Namespace}")
@@ -34,16 +34,16 @@ def _share_of_range(name: str) -> str:
 
 
 def _headline() -> Row:
-    mig = "MIG boards have no claim of the driver and are left out of it."
+    mig = "MIG boards have no driver claim and are left out."
     return Row(
         "Claimed against honest, over the time range",
         [
             number(
                 Text(
                     "GPUs",
-                    "Boards that the exporters list now.",
-                    "GPUs of nodes whose exporter cannot be scraped. Not by model.",
-                    "Prometheus has no series of an exporter at the end of the time range.",
+                    "Boards currently listed by the exporters.",
+                    "GPUs on nodes whose exporter cannot be scraped. Not filtered by model.",
+                    "Prometheus has no series from any exporter at the end of the time range.",
                     "No exporter is scraped",
                 ),
                 "short",
@@ -64,7 +64,7 @@ def _headline() -> Row:
             number(
                 Text(
                     "Working",
-                    "Share of GPU time in which the busiest unit did work. An upper bound of useful work.",
+                    "Share of GPU time in which the busiest unit did work. An upper bound on useful work.",
                     "whether the work was useful. Perfect matrix products reach 0.8 to 0.9.",
                     f"{_EMPTY_RULES} Or nothing is measured.",
                     _RULES,
@@ -77,7 +77,7 @@ def _headline() -> Row:
             number(
                 Text(
                     "Hollow",
-                    "Share of GPU time that the driver claims as busy while the SMs were empty.",
+                    "Share of GPU time in which the driver claims busy but the SMs were empty.",
                     "whether launches were too small or too far apart.",
                     f"{_EMPTY_RULES} Or nothing is measured.",
                     _RULES,
@@ -102,21 +102,21 @@ def _headline() -> Row:
             ),
             number(
                 Text(
-                    "Without owner",
-                    "GPU-hours of allocated GPUs that no workload could be charged with. Not by model.",
-                    "whose they were: GPUs that are shared without per-process samples, or attribution that fails.",
-                    "No GPU is held, or holders are not looked for (--collector.kubernetes, --collector.slurm, "
+                    "Unattributed",
+                    "GPU-hours of allocated GPUs that could not be charged to a workload. Not filtered by model.",
+                    "whose they were: GPUs shared without per-process samples, or failing attribution.",
+                    "No GPU is allocated, or attribution is off (--collector.kubernetes, --collector.slurm, "
                     f"--collector.processes), or the rules are not loaded. {MINIMAL}",
-                    "No holder is known",
+                    "No attribution",
                 ),
                 GPU_HOURS,
                 Query(f"sum({hours(f'cluster:honest_gpu_unattributed_seconds:rate5m{{{CLUSTER}}}')})", instant=True),
             ),
             lines(
                 Text(
-                    "GPUs by part, and what the driver claims",
-                    "How many GPUs' worth of time went to each part. Dashed: GPUs that the driver claims as busy.",
-                    f"which GPU it was. {mig} A MIG instance counts as one.",
+                    "GPUs by part, and the driver's claim",
+                    "GPU time by part, as a number of GPUs. Dashed: GPUs that the driver claims are busy.",
+                    f"which GPU it was. {mig} A MIG instance counts as one GPU.",
                     _EMPTY_RULES,
                 ),
                 "short",
@@ -140,7 +140,7 @@ def _hours() -> Row:
                 Text(
                     "GPU-hours by part",
                     "Where the GPU-hours of the time range went.",
-                    "time in which no exporter was scraped: it counts nowhere. A MIG instance's hour counts as one.",
+                    "time in which no exporter was scraped: it is not counted. A MIG instance's hour counts as one.",
                     _EMPTY_RULES,
                     "No recorded series: are the rules loaded?",
                 ),
@@ -153,7 +153,7 @@ def _hours() -> Row:
                 Text(
                     "GPU-hours by state",
                     "What the GPUs were doing.",
-                    "more than the rules of docs/states.md; unknown: an input that would tell is missing.",
+                    "more than the rules in docs/states.md; unknown: a deciding input is missing.",
                     f"{_EMPTY_RULES} {MINIMAL}",
                     "No recorded series: are the rules loaded?",
                 ),
@@ -165,7 +165,7 @@ def _hours() -> Row:
             lines(
                 Text(
                     "GPUs by state",
-                    "The same over time.",
+                    "The same, over time.",
                     "states shorter than the hold time of the exporter.",
                     f"{_EMPTY_RULES} {MINIMAL}",
                 ),
@@ -186,14 +186,14 @@ def _waste() -> Row:
     wasted = f"namespace:honest_gpu_wasted_seconds:rate5m{{{space}}}"
     jobs = f"job_id:honest_gpu_workload_time_seconds:rate5m{{{CLUSTER}}}"
     lost = f"job_id:honest_gpu_wasted_seconds:rate5m{{{CLUSTER}}}"
-    blind = "why it was wasted, and time that could not be split among those who share a GPU. Not by model."
+    blind = "why it was wasted, and time that could not be split among workloads sharing a GPU. Not filtered by model."
     return Row(
-        "Waste: held GPU-hours in which the SMs were empty (hollow or idle)",
+        "Waste: allocated GPU-hours in which the SMs were empty (hollow or idle)",
         [
             rows(
                 Text(
                     "By namespace",
-                    "GPU-hours that pods held, and those of them that were hollow or idle.",
+                    "GPU-hours held by pods, and how many of them were hollow or idle.",
                     blind,
                     "No pod held a GPU, or pods are not attributed (--collector.kubernetes).",
                 ),
@@ -214,7 +214,7 @@ def _waste() -> Row:
             rows(
                 Text(
                     "By Slurm account and user",
-                    "GPU-hours that jobs held, and those of them that were hollow or idle.",
+                    "GPU-hours held by jobs, and how many of them were hollow or idle.",
                     blind,
                     "No job held a GPU, or jobs are not attributed (--collector.slurm).",
                 ),
@@ -241,7 +241,7 @@ def _waste() -> Row:
     )
 
 
-def _money() -> Row:
+def _cost() -> Row:
     none = f"The exporters run without --cost.price-per-hour, or the rules are not loaded. {MINIMAL}"
     brief = "No price is set"
     mig = "A MIG instance costs its compute slices."
@@ -249,12 +249,12 @@ def _money() -> Row:
     empty = f'model:honest_gpu_cost_per_hour:rate5m{{{CLUSTER}, {_MODEL}, part=~"hollow|idle"}}'
     spaces = f'namespace:honest_gpu_wasted_cost_per_hour:rate5m{{{CLUSTER}, namespace=~"$namespace"}}'
     return Row(
-        "Money",
+        "Cost",
         [
             number(
                 Text(
                     "Price of the fleet",
-                    "What all listed boards cost an hour, by currency, as configured. Not by model.",
+                    "Configured price per hour of all listed boards, by currency. Not filtered by model.",
                     "discounts, reservations, power and staff.",
                     none,
                     brief,
@@ -262,7 +262,7 @@ def _money() -> Row:
                 "short",
                 Query(
                     f"sum by (currency) (cluster:honest_gpu_price_per_hour:sum{{{CLUSTER}}})",
-                    "{{currency}} an hour",
+                    "{{currency}} per hour",
                     instant=True,
                 ),
                 size=QUARTER,
@@ -272,8 +272,8 @@ def _money() -> Row:
             number(
                 Text(
                     "Paid for empty SMs",
-                    f"Price of the hollow and idle hours in the time range, whoever held the GPU or nobody. {mig}",
-                    "whether somebody could have used them.",
+                    f"Cost of the hollow and idle hours in the time range, whether the GPU was allocated or not. {mig}",
+                    "whether anyone could have used them.",
                     none,
                     brief,
                 ),
@@ -286,10 +286,10 @@ def _money() -> Row:
             ),
             lines(
                 Text(
-                    "Money an hour, by part",
-                    f"The price of the GPUs, split as their time is. {mig}",
-                    "time in which no exporter was scraped: it costs nothing here. Amounts of several currencies are "
-                    "drawn on one another: read them one by one.",
+                    "Cost per hour, by part",
+                    f"The price of the GPUs, split like their time. {mig}",
+                    "time in which no exporter was scraped: it costs nothing here. Several currencies are stacked on "
+                    "one another: read them separately.",
                     none,
                 ),
                 "short",
@@ -304,9 +304,9 @@ def _money() -> Row:
             ),
             rows(
                 Text(
-                    "Wasted money by namespace",
-                    "Price of the hollow and idle hours that pods held, in the time range.",
-                    "GPUs that several hold: they are charged to nobody.",
+                    "Wasted cost by namespace",
+                    "Cost of the hollow and idle hours held by pods in the time range.",
+                    "shared GPUs: they are charged to nobody.",
                     f"{none} Or no pod held a GPU, or pods are not attributed (--collector.kubernetes).",
                 ),
                 "short",
@@ -327,10 +327,10 @@ def _which() -> Row:
             rows(
                 Text(
                     "Top ten divergences",
-                    "GPUs with the largest gap between the driver's claim and SM active: the mean over those 5 minutes "
-                    "of the time range for which both are known.",
-                    "why. MIG instances have no claim and are never listed; nor are GPUs without profiling data, nor "
-                    "those that no exporter lists at its end.",
+                    "GPUs with the largest gap between the driver's claim and SM active: the mean over all 5-minute "
+                    "steps of the time range for which both are known.",
+                    "why. Not listed: MIG instances (no claim), GPUs without profiling data, and GPUs that no exporter "
+                    "lists at the end of the range.",
                     f"No GPU has both a claim and SM active. {_EMPTY_RULES}",
                 ),
                 "percentunit",
@@ -352,9 +352,9 @@ def _which() -> Row:
             grid(
                 Text(
                     "Heat map of GPUs: working",
-                    "Share of the last 5 minutes in which the busiest unit worked: one row a node, one column a GPU. "
-                    "The darker or stronger, the more work.",
-                    "what a dash is: no such GPU, or no pipe measured. A MIG board: the mean of its instances.",
+                    "Share of the last 5 minutes in which the busiest unit did work: a row per node, a column per GPU. "
+                    "The stronger the colour, the more work.",
+                    "what a dash means: no such GPU, or no pipe measured. A MIG board shows the mean of its instances.",
                     _EMPTY_RULES,
                 ),
                 "percentunit",
@@ -382,5 +382,5 @@ def page() -> Page:
         since="now-24h",
         refresh="5m",
         variables=[variables.cluster(), variables.gpu_model(), variables.namespace()],
-        rows=[_headline(), _hours(), _waste(), _money(), _which()],
+        rows=[_headline(), _hours(), _waste(), _cost(), _which()],
     )

@@ -7,9 +7,9 @@ from dashboards.build.palette import GPUS, RESOURCES
 from dashboards.build.panels import MINIMAL, QUARTER, Query, Text, lines
 from dashboards.build.promql import WINDOW, rates
 
-_OFF = f"The host is not looked at: --no-collector.host, a source that is no driver, or a kernel without PSI. {MINIMAL}"
+_OFF = f"Host metrics are off: --no-collector.host, a source other than the driver, or a kernel without PSI. {MINIMAL}"
 _NONE = (
-    "No process that holds a GPU is known: --no-collector.host, a source that is no driver, or hidden process ids. "
+    "No process on a GPU is known: --no-collector.host, a source other than the driver, or hidden process ids. "
     f"{MINIMAL}"
 )
 
@@ -35,7 +35,7 @@ def host_row(node: str, gpu: str) -> Row:
             lines(
                 Text(
                     "Main threads",
-                    "CPU time of the processes' main threads, by GPU: near 1 a process, the interpreter is pegged.",
+                    "CPU time of the processes' main threads, by GPU: near 1 per process, they are saturated.",
                     "whether it computes or spins while it waits for the GPU.",
                     _NONE,
                 ),
@@ -47,8 +47,8 @@ def host_row(node: str, gpu: str) -> Row:
             lines(
                 Text(
                     "CPUs in use",
-                    "CPUs that the processes on a GPU and those below them use.",
-                    "how many they could have: a container's limit is not read.",
+                    "CPUs used by the processes on a GPU and their descendants.",
+                    "how many they could use: a container's limit is not read.",
                     _NONE,
                 ),
                 "short",
@@ -59,8 +59,8 @@ def host_row(node: str, gpu: str) -> Row:
             lines(
                 Text(
                     "Read from storage; RDMA",
-                    "Bytes a second that the processes on a GPU read from storage, and that RDMA ports moved.",
-                    "reads that the page cache answered, files mapped into memory, and whose RDMA traffic it was.",
+                    "Bytes per second read from storage by the processes on a GPU, and moved by RDMA ports.",
+                    "reads served by the page cache, memory-mapped files, and whose RDMA traffic it was.",
                     _NONE,
                 ),
                 "Bps",

@@ -16,7 +16,7 @@ _NODE = f'{CLUSTER}, instance="$node"'
 _GPU = f'{_NODE}, gpu=~"$gpu"'
 _NAME = "GPU {{gpu}} {{gpu_instance}}"
 _BY = "gpu, gpu_instance"
-_PROFILING = "No profiling data: the dashboard Exporter health says why."
+_PROFILING = "No profiling data: see the dashboard Exporter health."
 
 
 def _parts() -> Row:
@@ -25,11 +25,11 @@ def _parts() -> Row:
         for part in PARTS
     )
     text = Text(
-        "GPU $gpu: parts, and what the driver claims",
+        "GPU $gpu: parts, and the driver's claim",
         "Every second goes to one part: working (the busiest unit did work), stalled (warps resident, waiting), hollow "
-        "(claimed busy, SMs empty), idle; unexplained: the inputs at hand cannot tell. Dashed: utilization.gpu.",
-        "what warps waited for, nor whether the work was useful. On MIG there is no dashed line (the driver claims "
-        "nothing), and the parts are the mean of the instances.",
+        "(claimed busy, SMs empty), idle; unexplained: the available inputs cannot tell. Dashed: utilization.gpu.",
+        "what warps waited for, or whether the work was useful. On MIG there is no dashed line (the driver makes no "
+        "claim), and the parts are the mean of the instances.",
         "Nothing was measured on this GPU in this time range.",
     )
     claim = Query(share("honest_gpu_busy_seconds_total", "claim", _GPU, by="gpu"), CLAIMED)
@@ -55,7 +55,7 @@ def _silicon() -> Row:
                 "tensor_active",
                 "Tensor active",
                 "The tensor pipe was active.",
-                "for which data type, and whether the GPU ran at its clock.",
+                "for which data type, and whether the GPU ran at full clock.",
             ),
             _active(
                 "dram_active",
@@ -66,14 +66,14 @@ def _silicon() -> Row:
             _active(
                 "sm_occupancy",
                 "SM occupancy",
-                "Warp slots that were resident, of all, mean over SMs.",
-                "whether more would be faster: low occupancy can be right.",
+                "Resident warps over the maximum, mean over SMs.",
+                "whether more would be faster: low occupancy can be fine.",
             ),
             lines(
                 Text(
                     "Limiter",
-                    "Share of time in which each unit was the busiest, mean over those chosen GPUs that tell.",
-                    "how busy it was: a unit that leads by little counts in full. none: all were below 1 %.",
+                    "Share of time in which each unit was the busiest, mean over the selected GPUs that measure pipes.",
+                    "how busy it was: a unit that leads by a little counts fully. none: all were below 1 %.",
                     f"No pipe is measured on these GPUs. {MINIMAL}",
                 ),
                 "percentunit",
@@ -86,8 +86,8 @@ def _silicon() -> Row:
             lines(
                 Text(
                     "States",
-                    "How many of the chosen GPUs are in each state.",
-                    "states shorter than the exporter's hold time; unknown: an input that would tell is missing.",
+                    "How many of the selected GPUs are in each state.",
+                    "states shorter than the exporter's hold time; unknown: a deciding input is missing.",
                     "No states: the exporter runs with --metrics.profile=minimal.",
                 ),
                 "short",
@@ -99,7 +99,7 @@ def _silicon() -> Row:
             density(
                 Text(
                     "Distribution of SM active",
-                    "Samples a second by SM active, all chosen GPUs: what a mean hides, below the scrape interval.",
+                    "Samples per second by SM active, all selected GPUs: what a mean hides, below the scrape interval.",
                     "anything shorter than the exporter's sampling interval.",
                     f"{_PROFILING} {MINIMAL}",
                 ),
@@ -128,7 +128,7 @@ def _links() -> Row:
             Query(rates(f"honest_gpu_{kind}_{way}_bytes_total", _GPU, "gpu"), f"GPU {{{{gpu}}}} {word} the GPU")
             for way, word in both
         ]
-        says = "Bytes a second, headers may be counted in. Dashed: from the GPU."
+        says = "Bytes per second, headers may be included. Dashed: from the GPU."
         text = Text(title, says, blind, f"This GPU or source reports no {title} rates. {MINIMAL}")
         return lines(text, "Bps", *queries, size=QUARTER, colours=GPUS, dashed="from the GPU")
 
@@ -138,17 +138,17 @@ def _links() -> Row:
             saturation(
                 "pcie",
                 "PCIe saturation",
-                "Of what the widest and fastest link of GPU and slot carries. Copies reach 0.8 to 0.9.",
+                "Rate over that of the widest and fastest link of GPU and slot. Copies reach 0.8 to 0.9.",
                 "a link that trained too slow: its generation is in the full profile. Value of the last window.",
             ),
-            moved("pcie", "PCIe", "who sent: GPU-to-GPU and storage traffic look like host traffic."),
+            moved("pcie", "PCIe", "who sent it: GPU-to-GPU and storage traffic look like host traffic."),
             saturation(
                 "nvlink",
                 "NVLink saturation",
-                "Of all links of the model together. Full is about 0.85.",
-                "one slow link among many, and to which peer it went. Value of the last window.",
+                "Rate over that of all links of the model. The practical maximum is about 0.85.",
+                "one slow link among many, or which peer the traffic went to. Value of the last window.",
             ),
-            moved("nvlink", "NVLink", "to which peer it went."),
+            moved("nvlink", "NVLink", "which peer it went to."),
         ],
     )
 
@@ -164,11 +164,13 @@ def _device() -> Row:
     return Row(
         "Device",
         [
-            gauge("SM clock", "sm_clock_hertz", "hertz", "Clock of the SMs.", "why it is what it is: see the reasons."),
+            gauge(
+                "SM clock", "sm_clock_hertz", "hertz", "Clock of the SMs.", "why it has this value: see the reasons."
+            ),
             lines(
                 Text(
                     "Why clocks are held down",
-                    "Share of time for which the driver gave this reason; several may hold at once.",
+                    "Share of time for which the driver gave this reason; several may apply at once.",
                     "reasons between samples, and how much speed they cost.",
                     f"The driver has given no reason since the exporter started, or the source reports none. {MINIMAL}",
                 ),
@@ -177,13 +179,25 @@ def _device() -> Row:
                 size=QUARTER,
                 high=1,
             ),
-            gauge("Power", "power_watts", "watt", "Drawn by the whole board.", "work: a spinning GPU draws power too."),
+            gauge(
+                "Power",
+                "power_watts",
+                "watt",
+                "Drawn by the whole board.",
+                "whether work is done: a spinning GPU draws power too.",
+            ),
             gauge("Temperature", "temperature_celsius", "celsius", "Of the GPU.", "the hottest point of the board."),
-            gauge("Memory used", "memory_used_bytes", "bytes", "Device memory in use.", "use: frameworks reserve it."),
+            gauge(
+                "Memory used",
+                "memory_used_bytes",
+                "bytes",
+                "Device memory in use.",
+                "actual use: frameworks reserve memory.",
+            ),
             lines(
                 Text(
                     "Stalls below the scrape interval",
-                    "Share of time in gaps of two samples or more in which a held GPU did nothing.",
+                    "Share of time in gaps of two samples or more in which an allocated GPU did nothing.",
                     "shorter gaps, and why.",
                     f"Processes on this GPU are not known, so a gap cannot be told from an unused GPU. {MINIMAL}",
                 ),
@@ -208,7 +222,7 @@ def _device() -> Row:
             lines(
                 Text(
                     "PCIe replays",
-                    "Replayed packets a second: above 0 for long, the link is bad.",
+                    "Replayed packets per second: if above 0 for long, the link is bad.",
                     "which end is bad.",
                     f"This GPU or source does not report it. {MINIMAL}",
                 ),
@@ -238,16 +252,16 @@ def _whose() -> Row:
         "sharing": "Sharing",
     }
     text = Text(
-        "Holders",
-        "Who holds which GPU at the end of the time range.",
-        "whether a holder uses it; a shared GPU has several.",
-        "Nobody holds a GPU here, or holders are not looked for (--collector.kubernetes, .slurm, .processes).",
+        "Allocations",
+        "Which pod or job holds which GPU at the end of the time range; a shared GPU has several rows.",
+        "whether the GPU is used.",
+        "No GPU is allocated here, or attribution is off (--collector.kubernetes, .slurm, .processes).",
     )
     model = Text(
         "Devices",
-        "What the GPUs are, and where their numbers come from. Form full: all four parts can be told.",
+        "The GPUs, and where their numbers come from. Form full: all four parts are known.",
         "anything about a GPU that fell off the bus.",
-        f"No GPU of this choice. {MINIMAL}",
+        f"No GPU matches the selection. {MINIMAL}",
     )
     info = (
         "max by (gpu, gpu_instance, uuid, model, driver_version, source, form, simulated)"
@@ -255,7 +269,7 @@ def _whose() -> Row:
         f" group_left (model, driver_version) honest_gpu_info{{{_GPU}}})"
     )
     return Row(
-        "Whose, and what",
+        "Allocations and devices",
         [
             rows(
                 text,
@@ -296,7 +310,7 @@ def page() -> Page:
     return Page(
         uid="honest-gpu-node",
         title="Honest GPU / Node and GPU",
-        says="One node: what each GPU is claimed to do, what it did, and what held it back.",
+        says="One node: what the driver claims for each GPU, what it did, and what limited it.",
         since="now-1h",
         variables=[variables.cluster(), variables.gpu_model(), variables.one_node(), variables.gpus()],
         rows=[_parts(), _silicon(), _links(), host_row(_NODE, _GPU), _device(), _whose()],

@@ -42,7 +42,7 @@ STATES: Mapping[str, str] = {
     "mixed": SKY,
     "latency_bound": OCHRE,
     "launch_bound": VERMILLION,
-    "stalled": ORANGE,
+    "suspected_hang": ORANGE,
     "input_starved": BROWN,
     "transfer_bound": WINE,
     "communication_bound": PURPLE,

@@ -41,7 +41,7 @@ def _several(made: dashboard.QueryVariable) -> dashboard.QueryVariable:
 def cluster() -> dashboard.QueryVariable:
     """An external or target label; there is none in a set-up with one cluster."""
     return _several(
-        _choice("cluster", "Cluster", "honest_gpu_info", "cluster", "Only All where no series has a cluster label.")
+        _choice("cluster", "Cluster", "honest_gpu_info", "cluster", "Only All if no series has a cluster label.")
     )
 
 
@@ -65,7 +65,7 @@ def one_node() -> dashboard.QueryVariable:
     """One scrape target."""
     series = f'honest_gpu_info{{{CLUSTER}, model=~"$model"}}'
     made = _choice(
-        "node", "Node", series, "instance", "The scrape target: the label instance. Those with a GPU of the model."
+        "node", "Node", series, "instance", "The scrape target (label instance), with a GPU of the selected model."
     )
     return made.multi(False).include_all(False)
 
@@ -73,7 +73,7 @@ def one_node() -> dashboard.QueryVariable:
 def gpus() -> dashboard.QueryVariable:
     """GPUs of the node, by the driver's index."""
     series = f'honest_gpu_info{{{CLUSTER}, instance="$node", model=~"$model"}}'
-    made = _choice("gpu", "GPU", series, "gpu", "The driver's index; instances of a GPU go with it.")
+    made = _choice("gpu", "GPU", series, "gpu", "The driver's index; includes the instances of a GPU.")
     return _several(made.sort(model.VariableSort.NUMERICAL_ASC))
 
 
@@ -85,7 +85,7 @@ def namespace() -> dashboard.QueryVariable:
             "Namespace",
             f"honest_gpu_allocation_info{{{CLUSTER}}}",
             "namespace",
-            "Of pods that hold a GPU.",
+            "Namespaces of pods that hold a GPU.",
         )
     )
 
@@ -106,7 +106,7 @@ def job() -> dashboard.QueryVariable:
 def holding_nodes() -> dashboard.QueryVariable:
     """The nodes of the chosen holders. *All* is those nodes here, not ``.*``: no other node's series are read."""
     series = f'honest_gpu_allocation_info{{{CLUSTER}, namespace=~"$namespace", pod=~"$pod", job_id=~"$job_id"}}'
-    made = _choice("node", "Node", series, "instance", "The nodes with GPUs that this choice holds.").multi(True)
+    made = _choice("node", "Node", series, "instance", "The nodes whose GPUs the selection holds.").multi(True)
     return made.include_all(True).current(model.VariableOption(selected=True, text=["All"], value=["$__all"]))
 
 

@@ -15,12 +15,12 @@ _ON = f"on ({DEVICE})"
 _HELD = f" and {_ON} honest_gpu_allocation_info{{{_WHO}}}"
 _RANK = "{{instance}} GPU {{gpu}} {{gpu_instance}}"
 _HOLDERS = f"max by ({DEVICE}, namespace, pod, job_id, user) (honest_gpu_allocation_info{{{_WHO}}})"
-_NONE = "No GPU is held by this choice. Holders come from --collector.kubernetes, --collector.slurm or .processes."
-_FEW = "No GPU is held by this choice"
+_NONE = "The selection holds no GPU. Attribution comes from --collector.kubernetes, --collector.slurm or .processes."
+_FEW = "The selection holds no GPU"
 _LOWEST = 16
 _TALL = Size(8, 10)
-_SHARED = "a shared GPU's numbers are the whole GPU's, not this workload's."
-_PROFILING = f"{_NONE} Or the GPUs have no profiling data: the dashboard Exporter health says why."
+_SHARED = "numbers of a shared GPU are those of the whole GPU, not of this workload."
+_PROFILING = f"{_NONE} Or the GPUs have no profiling data: see the dashboard Exporter health."
 
 
 def _mean(counter: str, of: str, extra: str = "") -> str:
@@ -47,7 +47,7 @@ def _totals() -> Row:
         series = f'honest_gpu_workload_time_seconds_total{{{_WHO}, part=~"{parts}"}}'
         return f"sum(increase({series}[$__range])) / 3600"
 
-    gone = "its end: the counters outlive a workload by some minutes only. A GPU that is shared may be left out."
+    gone = "its end: the counters outlive a workload by some minutes only. A shared GPU may be left out."
     return Row(
         "This workload, over the time range",
         [
@@ -55,7 +55,7 @@ def _totals() -> Row:
                 Text(
                     "GPUs",
                     "GPUs and instances held at the end of the time range.",
-                    "whether they are used.",
+                    "whether they are in use.",
                     _NONE,
                     _FEW,
                 ),
@@ -64,7 +64,7 @@ def _totals() -> Row:
                 size=Size(6, 4),
             ),
             number(
-                Text("GPU-hours", "Charged to it, of all parts.", gone, _NONE, _FEW),
+                Text("GPU-hours", "Charged to the workload, all parts.", gone, _NONE, _FEW),
                 GPU_HOURS,
                 Query(hours(".+"), instant=True),
                 size=Size(6, 4),
@@ -85,8 +85,8 @@ def _totals() -> Row:
             ),
             rows(
                 Text(
-                    "GPU-hours by holder and part",
-                    "As the exporters charge them: per-process samples split a shared GPU where there are any.",
+                    "GPU-hours by workload and part",
+                    "As charged by the exporters: a shared GPU is split by per-process samples where there are any.",
                     gone,
                     _NONE,
                 ),
@@ -110,9 +110,9 @@ def _totals() -> Row:
             rows(
                 Text(
                     "Memory and processes",
-                    "Device memory that its processes hold, and how many hold a GPU, at the end of the time range.",
-                    "how much of the memory is used: frameworks reserve it.",
-                    f"Processes are not known: the source reports none, or holders come without process ids. {MINIMAL}",
+                    "Device memory held by its processes, and their number, at the end of the time range.",
+                    "how much of it is actually used: frameworks reserve memory.",
+                    f"Processes are not known: the source reports none, or attribution has no process ids. {MINIMAL}",
                 ),
                 "bytes",
                 Query(
@@ -147,8 +147,8 @@ def _ranks() -> Row:
             rows(
                 Text(
                     "Ranks",
-                    "Means of each GPU held at the end of the time range, over that part of it for which this choice "
-                    "held it, to 5 minutes; one row a holder.",
+                    "Mean for each GPU held at the end of the time range, over the time the selection held it "
+                    "(to 5 minutes); one row per pod or job.",
                     f"which rank number a GPU is; {_SHARED} A missing value is not known, not 0.",
                     f"{_NONE} Or the time range is shorter than 5 minutes.",
                 ),
@@ -184,11 +184,11 @@ def _ranks() -> Row:
             bars(
                 Text(
                     "Working, by rank",
-                    "Share of time in which the busiest unit worked, as in the table: "
-                    f"the {_LOWEST} lowest, the lowest first.",
+                    "Share of time in which the busiest unit did work, as in the table: "
+                    f"the {_LOWEST} lowest, lowest first.",
                     f"the other ranks of a larger job; {_SHARED}",
                     f"{_PROFILING} Or the time range is shorter than 5 minutes.",
-                    "No profiling data of held GPUs",
+                    "No profiling data",
                 ),
                 "percentunit",
                 Query(f"sort(bottomk({_LOWEST}, {_of_part('working')}))", _RANK, instant=True),
@@ -206,16 +206,17 @@ def _ranks() -> Row:
             lines(
                 Text(
                     "Stragglers",
-                    "SM active of each rank over the median of all chosen ranks, while that is 1 % or more. "
-                    "Dashed: below the one a rank does less than its peers, above the other they wait for it (alerts).",
-                    "a straggler that the others wait for by spinning: their SM active is high, its own is normal. "
-                    "Choose one job: the median of several says nothing.",
+                    "SM active of each rank over the median of all selected ranks, while that is 1 % or more. Dashed, "
+                    "as in the alerts: below the lower line a rank does less than its peers, above the upper one they "
+                    "wait for it.",
+                    "a straggler for which the others wait by spinning: their SM active is high, its own is normal. "
+                    "Select one job: the median of several means nothing.",
                     _PROFILING,
                 ),
                 "short",
                 Query(f"({sm}) / scalar(quantile(0.5, {sm}) > 0.01)", _RANK),
-                threshold("straggler", "limit of stragglers"),
-                threshold("slow_rank", "limit of slow ranks"),
+                threshold("straggler", "limit for stragglers"),
+                threshold("slow_rank", "limit for slow ranks"),
                 size=_TALL,
             ),
         ],
@@ -230,11 +231,11 @@ def _phases() -> Row:
     claim = share("honest_gpu_busy_seconds_total", "claim", _AT, by="", only=_HELD)
     limiter = portion("honest_gpu_limiter_seconds_total", "limiter", _AT, only=_HELD)
     return Row(
-        "Phases: what all its GPUs did over time",
+        "Phases: what all its GPUs did, over time",
         [
             lines(
                 Text(
-                    "Parts, and what the driver claims",
+                    "Parts, and the driver's claim",
                     "Mean over the GPUs. Loading, training, checkpoints and the end show as changes of colour.",
                     f"one idle GPU among many: see the ranks; {_SHARED}",
                     _NONE,
@@ -264,7 +265,7 @@ def _phases() -> Row:
                 Text(
                     "Limiter",
                     "Share of time in which each unit was the busiest.",
-                    "how busy it was: a unit that leads by little counts in full.",
+                    "how busy it was: a unit that leads by a little counts fully.",
                     f"{_NONE} Or no pipe is measured on them. {MINIMAL}",
                 ),
                 "percentunit",
@@ -290,10 +291,10 @@ def _tensor() -> Row:
                 Text(
                     "Tensor against the datasheet",
                     "Tensor activity x clock, as a share of the model's dense peak: the best, the median and the worst "
-                    "GPU. Dashed: what published code reaches on the model.",
-                    "the data type: a GPU that computes in TF32 can be at its ceiling and at half of BF16's speed. "
-                    "The ceiling needs --metrics.include honest_gpu_attainable_ratio and a model with a published one.",
-                    f"The peak of this model is not known (--hardware.peaks-file), or nothing is measured. {MINIMAL}",
+                    "GPU. Dashed: what public measurements reached on the model.",
+                    "the data type: a GPU computing in TF32 can be at its ceiling and run at half of BF16's speed. "
+                    "The ceiling needs --metrics.include honest_gpu_attainable_ratio and a published figure.",
+                    f"The peak of this model is unknown (--hardware.peaks-file), or nothing is measured. {MINIMAL}",
                 ),
                 "percentunit",
                 Query(f"max({peak})", "best"),
@@ -306,7 +307,7 @@ def _tensor() -> Row:
                 Text(
                     "Tensor and DRAM active",
                     "Mean over the GPUs. Both low while SMs are active: launch or latency bound.",
-                    "useful from useless work: padding and recomputation count.",
+                    "useful from useless work: padding and recomputation count as work.",
                     _PROFILING,
                 ),
                 "percentunit",
@@ -324,7 +325,7 @@ def page() -> Page:
     return Page(
         uid="honest-gpu-workload",
         title="Honest GPU / Workload",
-        says="One pod or job: its ranks side by side, its phases, and how near its tensor cores come to their ceiling.",
+        says="One pod or job: ranks side by side, phases, and how close its tensor cores come to their ceiling.",
         since="now-1h",
         variables=[
             variables.cluster(),

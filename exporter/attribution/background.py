@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from exporter.attribution.holdings import Allocations, AttributionError, Attributor, Holding
+from exporter.background.freshness import LastKnown, lifetime
+from exporter.background.once import Condition
+from exporter.background.repeating import RepeatingTask
 from exporter.model import Device, Entity
 
 log = logging.getLogger(__name__)
@@ -26,7 +28,7 @@ class SourceHealth:
     all_told: bool = True  # False: it knows of a GPU that is held, and not which
 
 
-class Background:
+class AttributionBackground:
     """Repeats reads of one attributor; ``holdings`` and ``health`` are those of the last one."""
 
     def __init__(
@@ -40,19 +42,18 @@ class Background:
         self._interval = interval
         self._monotonic, self._timestamp = monotonic, timestamp
         self._devices: Sequence[Device] = ()
-        self._latest: tuple[float, float, Allocations] | None = None  # (monotonic, Unix seconds, what was read)
-        self._reason = "not read yet"
-        self._stop, self._wake = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"attribution-{attributor.name}", daemon=True)
+        self._last: LastKnown[tuple[float, Allocations]] = LastKnown(lifetime(interval, STALE_AFTER))  # Unix seconds
+        self._condition = Condition()
+        self._task = RepeatingTask(f"attribution-{attributor.name}", self._step, attributor.close)
 
     def start(self) -> None:
-        self._thread.start()
+        self._task.start()
 
     def devices(self, devices: Sequence[Device]) -> None:
         """The devices to look for; a change is looked at at once."""
         if list(devices) != list(self._devices):
             self._devices = tuple(devices)
-            self._wake.set()
+            self._task.wake()
 
     def read(self) -> None:
         """One read, now, in the caller's thread."""
@@ -64,14 +65,13 @@ class Background:
             log.exception("attribution %s failed in a way it did not foresee", self.attributor.name)
             self._failed(f"{type(error).__name__}: {error}")
         else:
-            if self._reason:
+            self._last.update((self._timestamp(), allocations), self._monotonic())
+            if self._condition.worked():
                 log.info("attribution %s is read", self.attributor.name)
-            self._latest, self._reason = (self._monotonic(), self._timestamp(), allocations), ""
 
     def _failed(self, reason: str) -> None:
-        if reason != self._reason:
+        if self._condition.failed(reason):
             log.warning("attribution %s cannot be read: %s", self.attributor.name, reason)
-        self._reason = reason
 
     @property
     def holdings(self) -> Sequence[Holding]:
@@ -87,34 +87,27 @@ class Background:
 
     @property
     def _fresh(self) -> Allocations | None:
-        latest = self._latest
-        if latest is None or self._monotonic() - latest[0] > max(STALE_AFTER, 3 * self._interval):
-            return None
-        return latest[2]
+        last = self._last.fresh(self._monotonic())
+        return None if last is None else last[1]
 
     @property
     def health(self) -> SourceHealth:
-        latest = self._latest
+        success, allocations = self._last.value or (None, None)
         return SourceHealth(
             self.attributor.name,
-            up=not self._reason and self._fresh is not None,
-            last_success=None if latest is None else latest[1],
-            unresolved={} if latest is None else latest[2].unresolved,
-            reason=self._reason,
-            all_told=latest is None or latest[2].all_told,
+            up=self._condition.up and self._fresh is not None,
+            last_success=success,
+            unresolved={} if allocations is None else allocations.unresolved,
+            reason=self._condition.reason,
+            all_told=allocations is None or allocations.all_told,
         )
 
     def stop(self, timeout: float) -> None:
         """End the thread; one that hangs in a read is left behind."""
-        self._stop.set()
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout)
+        self._task.stop()
+        self._task.join(timeout)
 
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            if self._devices:
-                self.read()
-            self._wake.wait(self._interval)
-            self._wake.clear()
-        self.attributor.close()
+    def _step(self) -> float:
+        if self._devices:
+            self.read()
+        return self._interval

@@ -102,3 +102,13 @@ def _sharing(entity: Entity, claims: Iterable[Claim]) -> Sharing:
     if any(claim.mps for claim in listed):
         return Sharing.MPS
     return Sharing.TIME_SLICED if len(listed) > 1 else Sharing.EXCLUSIVE
+
+
+@dataclass(slots=True)
+class DriverProcesses:
+    """(entity, process id) of the processes that the driver named last; the sampler's thread replaces them."""
+
+    latest: Sequence[tuple[Entity, int]] = ()
+
+    def __call__(self) -> Sequence[tuple[Entity, int]]:
+        return self.latest

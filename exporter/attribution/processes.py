@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+import psutil
 
 from exporter.attribution.cgroup import Owner, from_mountinfo, parse
 from exporter.attribution.holdings import Allocations, AttributionError, Claim, Workload, holdings
@@ -17,6 +19,7 @@ from exporter.model import Device, Entity
 log = logging.getLogger(__name__)
 
 SHORT_ID = 12  # characters of a container's id, as `docker ps` shows it
+KERNEL_NAME = 15  # characters that the kernel keeps; psutil completes longer names from the command line
 MOST_MOUNTS = 1 << 20  # bytes of mountinfo: a node with many volumes
 _MPS_SERVER = "nvidia-cuda-mps"  # the kernel keeps 15 characters of nvidia-cuda-mps-server
 _NO_HOST_VIEW = "processes cannot be identified: {} is not the host's, so the driver's process ids mean others here"
@@ -37,20 +40,10 @@ def _unknown_pod(uid: str, container_id: str) -> Workload | None:
     return None
 
 
-@dataclass(slots=True)
-class DriverProcesses:
-    """(entity, process id) of the processes that the driver named last; the sampler's thread replaces them."""
-
-    latest: Sequence[tuple[Entity, int]] = ()
-
-    def __call__(self) -> Sequence[tuple[Entity, int]]:
-        return self.latest
-
-
 class _Process(NamedTuple):
     owner: Owner
     uid: int | None
-    command: str  # the kernel's name of it: 15 characters, free for the process to choose
+    command: str  # the kernel's name of it, free for the process to choose
 
     @property
     def mps_server(self) -> bool:
@@ -58,7 +51,7 @@ class _Process(NamedTuple):
 
 
 class ProcessAttributor:
-    """Asks /proc about the processes that the driver names."""
+    """Asks /proc, which is where psutil.PROCFS_PATH says, about the processes that the driver names."""
 
     def __init__(
         self,
@@ -66,7 +59,6 @@ class ProcessAttributor:
         user: Callable[[int], str],
         jobs: Jobs | None = None,
         pods: Pods | None = None,
-        proc: Path = Path("/proc"),
     ) -> None:
         """``processes``: (entity, process id) as last read from the driver. ``user``: the name of a user by number.
 
@@ -76,7 +68,7 @@ class ProcessAttributor:
         self._processes = processes
         self._user = user
         self._known_job, self._known_pod = jobs or _unknown_job, pods or _unknown_pod
-        self._proc = proc
+        self._proc = Path(psutil.PROCFS_PATH)
         self._job_users: dict[str, str] = {}
         self._workloads: dict[int, Workload] = {}
         self._commands: dict[int, str] = {}
@@ -157,8 +149,8 @@ class ProcessAttributor:
     def _sees_host(self) -> bool:
         """Whether process ids here are the driver's. Process 2 is the kernel's kthreadd in the first namespace only."""
         try:
-            return read_small(self._proc / "2" / "comm").strip() == "kthreadd"
-        except OSError:
+            return _name(2) == "kthreadd"
+        except (psutil.Error, OSError, ValueError, IndexError):  # the last two: not the kernel's form
             return False
 
     def _look(self, pid: int) -> _Process | str:
@@ -168,19 +160,12 @@ class ProcessAttributor:
             owner = parse(read_small(folder / "cgroup"))
             if not owner:
                 owner = self._by_mounts(folder)
-            status = read_small(folder / "status")
-        except (FileNotFoundError, ProcessLookupError):
+            return _Process(owner, _real_user(read_small(folder / "status")), _name(pid))
+        except (FileNotFoundError, ProcessLookupError, psutil.NoSuchProcess):
             return "process_not_visible"
-        except OSError as error:
+        except (OSError, psutil.AccessDenied, ValueError, IndexError) as error:  # the last two: not the kernel's form
             log.debug("process %d cannot be inspected: %s", pid, error)
             return "process_unreadable"
-        facts = {key: value.strip() for key, _, value in (line.partition(":") for line in status.splitlines())}
-        uid = facts.get("Uid", "").split()
-        return _Process(
-            owner,
-            int(uid[0]) if uid and uid[0].isascii() and uid[0].isdecimal() else None,
-            facts.get("Name", ""),
-        )
 
     def _by_mounts(self, folder: Path) -> Owner:
         try:
@@ -202,6 +187,24 @@ class ProcessAttributor:
         if owner.container_id:
             return Workload(container=owner.container_id[:SHORT_ID])
         return Workload(user=user)
+
+
+def _name(pid: int) -> str:
+    """The kernel's name of a process. Raises what psutil does."""
+    return os.fsencode(psutil.Process(pid).name()[:KERNEL_NAME]).decode(errors="replace")
+
+
+def _real_user(status: str) -> int | None:
+    """The real user in /proc/PID/status (man 5 proc_pid_status), by the last line of that name.
+
+    psutil.Process.uids() takes the first match anywhere: a process named "Uid:\\t0\\t0\\t0" would be root's.
+    """
+    found = None
+    for line in status.split("\n"):
+        key, _, values = line.partition(":\t")
+        if key == "Uid":
+            found = values.split("\t", 1)[0]
+    return int(found) if found and found.isascii() and found.isdecimal() else None
 
 
 def _labels(owner: Owner, workload: Workload) -> dict[str, str]:

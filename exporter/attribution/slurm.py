@@ -10,6 +10,7 @@ from pathlib import Path
 
 from exporter.attribution.holdings import Allocations, AttributionError, Claim, Workload, holdings
 from exporter.attribution.job_mapping import MappingReader, Oddity
+from exporter.background.once import Reported
 from exporter.model import Device, Entity
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ class SlurmAttributor:
 
     def __init__(self, folders: Sequence[MappingFolder]) -> None:
         self._folders = folders
-        self._said: frozenset[str] = frozenset()
+        self._reported: Reported[str] = Reported()
         self._jobs: dict[str, Workload] = {}
 
     @property
@@ -74,10 +75,8 @@ class SlurmAttributor:
 
     def _say(self, oddities: Sequence[Oddity]) -> None:
         """Each once, as long as it lasts."""
-        now = frozenset(oddity.text for oddity in oddities)
-        new = sorted(now - self._said)
+        new = sorted(self._reported.new(oddity.text for oddity in oddities))
         for text in new[:MOST_SAID]:
             log.warning("attribution %s: %s", self.name, text)
         if len(new) > MOST_SAID:
             log.warning("attribution %s: %d more like these", self.name, len(new) - MOST_SAID)
-        self._said = now

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from exporter.attribution.accounting import Accounting, Parts
-from exporter.attribution.background import Background, SourceHealth
-from exporter.attribution.holdings import Holding, Workload
-from exporter.attribution.processes import DriverProcesses
+from exporter.attribution.background import AttributionBackground, SourceHealth
+from exporter.attribution.holdings import DriverProcesses, Holding, Workload
 from exporter.attribution.view import AttributionView, ProcessList, ProcessView, WorkloadView
 from exporter.model import Device, Entity, ProcessUse
 
@@ -57,7 +56,7 @@ class AttributionStage:
 
     def __init__(
         self,
-        sources: Sequence[Background],
+        sources: Sequence[AttributionBackground],
         accounting: Accounting,
         owner: Owner = _nobody,
         helpers: Sequence[Helper] = (),
@@ -76,12 +75,12 @@ class AttributionStage:
         self._driver = driver or DriverProcesses()
 
     def start(self) -> None:
-        running: tuple[Helper | Background, ...] = (*self._helpers, *self._sources)
+        running: tuple[Helper | AttributionBackground, ...] = (*self._helpers, *self._sources)
         for each in running:
             each.start()
 
     def stop(self, timeout: float) -> None:
-        running: tuple[Helper | Background, ...] = (*self._sources, *self._helpers)
+        running: tuple[Helper | AttributionBackground, ...] = (*self._sources, *self._helpers)
         for each in running:
             each.stop(timeout / max(1, len(running)))
 

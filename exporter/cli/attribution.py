@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import time
+from typing import TYPE_CHECKING
 
 from exporter.attribution.accounting import Accounting
-from exporter.attribution.background import Background
-from exporter.attribution.holdings import AttributionError, Attributor, Sharing
+from exporter.attribution.background import AttributionBackground
+from exporter.attribution.holdings import AttributionError, Attributor, DriverProcesses, Sharing
 from exporter.attribution.job_mapping import GpustatReader, read_index_files, read_job_files
-from exporter.attribution.kubernetes import slices
-from exporter.attribution.kubernetes.api_server import ApiServer
-from exporter.attribution.kubernetes.cluster import PODS, PODS_PATH, SLICES, Cluster
-from exporter.attribution.kubernetes.credentials import Credentials, address
-from exporter.attribution.kubernetes.following import Following
-from exporter.attribution.kubernetes.pod_facts import Wanted, label_names, pod_facts
-from exporter.attribution.processes import DriverProcesses, ProcessAttributor
 from exporter.attribution.slurm import MappingFolder, SlurmAttributor
 from exporter.attribution.stage import AttributionStage, Listing
 from exporter.attribution.users import UserNames
 from exporter.config.options import (
-    API_CA,
     API_SERVER,
-    API_TOKEN,
     COLLECTOR_KUBERNETES,
     COLLECTOR_PROCESSES,
     COLLECTOR_SLURM,
@@ -43,6 +34,9 @@ from exporter.config.options import (
 )
 from exporter.config.settings import ConfigError, Settings
 
+if TYPE_CHECKING:
+    from exporter.attribution.kubernetes.cluster import Cluster
+
 ATTRIBUTION_INTERVAL = 10.0  # seconds between reads of who holds what
 
 
@@ -53,7 +47,7 @@ def build_attribution(settings: Settings) -> AttributionStage | None:
     """
     _check_together(settings)
     users = UserNames()
-    cluster = _cluster(settings) if settings[API_SERVER] else None
+    cluster = _cluster(settings)
     attributors: list[Attributor] = [_kubernetes(settings, cluster)] if settings[COLLECTOR_KUBERNETES] else []
     slurm = _slurm(settings, users) if settings[COLLECTOR_SLURM] else None
     if slurm is not None:
@@ -64,6 +58,8 @@ def build_attribution(settings: Settings) -> AttributionStage | None:
         return AttributionStage(_backgrounds(attributors), accounting, helpers=helpers) if attributors else None
     jobs = None if slurm is None else slurm.job
     pods = None if cluster is None else cluster.workload
+    from exporter.attribution.processes import ProcessAttributor  # brings psutil
+
     driver = DriverProcesses()
     processes = ProcessAttributor(driver, users, jobs, pods)
     listing = Listing(processes.command, settings[PROCESS_MOST]) if settings[PROCESS_FAMILIES] else None
@@ -95,40 +91,13 @@ def _check_together(settings: Settings) -> None:
         )
 
 
-def _cluster(settings: Settings) -> Cluster:
-    try:
-        host, port = address(settings[API_SERVER], os.environ)
-    except ValueError as error:
-        raise ConfigError(f"{settings.where(API_SERVER)}: {error}") from error
-    try:
-        labels = label_names(settings[POD_LABELS])
-    except ValueError as error:
-        raise ConfigError(f"{settings.where(POD_LABELS)}: {error}") from error
-    wanted = Wanted(labels, settings[POD_UID], settings[POD_OWNER])
-    credentials, node = Credentials(settings[API_TOKEN], settings[API_CA]), settings[NODE_NAME]
-    pods = Following(
-        PODS,
-        ApiServer(host, port, credentials),
-        (PODS_PATH,),
-        f"spec.nodeName={node}",
-        lambda pod: pod_facts(pod, wanted),
-        time.monotonic,
-        time.time,
-    )
-    if not settings[RESOURCE_SLICES]:
-        return Cluster(pods)
-    return Cluster(
-        pods,
-        Following(
-            SLICES,
-            ApiServer(host, port, credentials),
-            slices.PATHS,
-            slices.selector(node),
-            lambda document: slices.resource_slice(document, node),
-            time.monotonic,
-            time.time,
-        ),
-    )
+def _cluster(settings: Settings) -> Cluster | None:
+    """What the API server adds; its client loads ssl and http.client, only where it is asked for."""
+    if not settings[API_SERVER]:
+        return None
+    from exporter.cli.cluster import build_cluster
+
+    return build_cluster(settings)
 
 
 def _kubernetes(settings: Settings, cluster: Cluster | None) -> Attributor:
@@ -145,8 +114,8 @@ def _kubernetes(settings: Settings, cluster: Cluster | None) -> Attributor:
     )
 
 
-def _backgrounds(attributors: list[Attributor]) -> list[Background]:
-    return [Background(each, ATTRIBUTION_INTERVAL, time.monotonic, time.time) for each in attributors]
+def _backgrounds(attributors: list[Attributor]) -> list[AttributionBackground]:
+    return [AttributionBackground(each, ATTRIBUTION_INTERVAL, time.monotonic, time.time) for each in attributors]
 
 
 def _slurm(settings: Settings, users: UserNames) -> SlurmAttributor:

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, SAMPLING_INTERVAL
+import psutil
+
+from exporter.cli.profilers import running
+from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, PROCFS, SAMPLING_INTERVAL
 from exporter.config.settings import Settings
 from exporter.hardware.peaks import load as load_peaks
 from exporter.model import Absence, Batch, Source, SourceError
@@ -62,10 +65,11 @@ def doctor(settings: Settings, *, as_json: bool) -> int:
 
 def examine(settings: Settings) -> Report:
     """Look at everything; nothing is changed."""
+    psutil.PROCFS_PATH = str(settings[PROCFS])  # psutil's own global: where profilers are looked for
     report = Report(VERSION)
     _driver(report)
     _dcgm(report, settings)
-    _rights(report)
+    _rights(report, settings[PROCFS])
     peaks = load_peaks()
     for gpu in report.gpus:
         gpu.peaks_known = peaks.find(gpu.model) is not None
@@ -112,6 +116,7 @@ def _dcgm(report: Report, settings: Settings) -> None:
     source = DcgmSource(settings[DCGM_ADDRESS], bindings=bindings, interval=settings[SAMPLING_INTERVAL])
     try:
         batches = list(_watched(source, settings[SAMPLING_INTERVAL]))
+        neighbours = source.neighbours
     except (SourceError, ValueError) as error:
         remedy = error.remedy if isinstance(error, SourceError) else ""
         report.checks.append(Check("hostengine", str(error), False, remedy))
@@ -119,6 +124,8 @@ def _dcgm(report: Report, settings: Settings) -> None:
     finally:
         source.close()
     _measured(report, batches[-1])
+    if neighbours is not None:
+        report.checks += [Check("other clients", text, None) for text in neighbours.notes()]
 
 
 def _watched(source: Source, interval: float) -> Iterator[Batch]:
@@ -155,29 +162,20 @@ _REMEDIES = {
 }
 
 
-def _rights(report: Report) -> None:
+def _rights(report: Report, procfs: Path) -> None:
     restricted = _parameter("RmProfilingAdminOnly")
     if restricted is not None:
         text = "profiling is for administrators only" if restricted == "1" else "profiling is open to all users"
         report.checks.append(Check("driver parameter", text, None))
     report.checks.append(Check("CAP_SYS_ADMIN", "yes" if _capable() else "no", None))
-    profilers = sorted({name for name in _running() if name in _PROFILERS})
+    profilers = running()
     if profilers:
         text = f"running: {', '.join(profilers)}; before Hopper only one at a time can use the counters"
         report.checks.append(Check("profilers", text, None))
-    host_view = _first_line(Path("/proc/2/comm")) == "kthreadd"
+    host_view = _first_line(procfs / "2" / "comm") == "kthreadd"
     report.checks.append(
         Check("host's processes", "visible" if host_view else "not visible: processes cannot be attributed", None)
     )
-
-
-_PROFILERS = frozenset({"nv-hostengine", "nsys", "nsys-agent", "ncu", "nv-nsight-cu-cl", "dcgmproftester"})
-
-
-def _running() -> Iterator[str]:
-    """Names of the processes that are visible here, as the kernel keeps them (15 characters)."""
-    for path in Path("/proc").glob("[0-9]*/comm"):
-        yield _first_line(path)
 
 
 def _parameter(name: str) -> str | None:

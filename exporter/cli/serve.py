@@ -70,7 +70,7 @@ class _Serving:
     def __init__(self, asked: Asked, loaded: Loaded) -> None:
         self._asked = asked
         self._settings = settings = loaded.settings
-        self._own = OwnState(started=time.time(), reload_timestamp=time.time())
+        self._own = OwnState(reload_timestamp=time.time())
         prices = [Price(model, per_hour) for model, per_hour in settings[PRICES]]
         self._groups = groups(self._own, prices, settings[CURRENCY])
         self._selection = _selection(settings)

@@ -293,6 +293,14 @@ COLLECTOR_HOST = Option(
     "Export pressure stall information, RDMA traffic, and the CPU time of processes that use a GPU. "
     "Only with --source auto, nvml or dcgm.",
 )
+PROCFS = Option(
+    "path.procfs",
+    parsers.path,
+    Path("/proc"),
+    "Where the host's /proc is mounted; its process ids must be those that the driver reports. Example: /host/proc",
+    "DIR",
+    (Command.SERVE, Command.DOCTOR),
+)
 STATE_HOLD = Option(
     "state.hold",
     parsers.duration,

@@ -1,1 +1,1 @@
-"""From readings to a Snapshot: door, quality, alignment, derivation, ledger, and the sampler that drives them."""
+"""From readings to a Snapshot: range check, trust, alignment, derivation, ledger, and the sampler that drives them."""

@@ -5,13 +5,13 @@ Looked at less often than the GPUs, and by one source at a time. What was counte
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from exporter.fields import PART_FIELDS, Kind
 from exporter.model import Absence, Entity, Fabric, LinkState, Part, PartReading
+from exporter.trust import range_fault, rounded
 
 LOOKS = 3  # looks that are missed before the last one is no longer current
 
@@ -103,11 +103,11 @@ def _order(part: Part) -> tuple[str, int]:
 
 
 def _checked(reading: PartReading) -> PartReading | None:
-    """The range check that every value passes (docs/architecture.md, invariant 2). A ratio that rounds above 1 is 1."""
+    """The range check that every value passes (docs/architecture.md, invariant 2)."""
     spec = PART_FIELDS[reading.field]
-    if not (math.isfinite(reading.value) and spec.low <= reading.value <= spec.high):
+    if range_fault(spec, reading.value) is not None:
         return None
-    return reading._replace(value=min(reading.value, 1.0)) if spec.kind is Kind.RATIO else reading
+    return reading._replace(value=rounded(spec, reading.value))
 
 
 def _book(totals: _Totals, reading: PartReading) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from exporter.core.derive import Honest
 from exporter.fields import FIELDS, Kind
-from exporter.model import Reading
+from exporter.model import Absence, Reading
 
 BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # upper bounds of sm_active_distribution
 NOTHING = 0.005  # SM active (or engine, or claim) up to here is "did nothing"; above the noise of the counters
@@ -24,7 +24,7 @@ HOLD_LIMIT = 10.0  # seconds an instant (power, a clock event) may stand for the
 
 
 @dataclass(slots=True)
-class Totals:
+class EntityTotals:
     """Monotonic since the daemon started. Keys are field names, parts, limiters or labels."""
 
     seconds: dict[str, float] = field(default_factory=dict)  # RATIO fields: integral
@@ -40,9 +40,9 @@ class Totals:
     stalls: int | None = None  # None: it is not known whether a process runs
     stall_seconds: float = 0.0
 
-    def copy(self) -> Totals:
+    def copy(self) -> EntityTotals:
         """An independent copy, for a Snapshot."""
-        return Totals(
+        return EntityTotals(
             seconds=dict(self.seconds),
             observed=dict(self.observed),
             amounts=dict(self.amounts),
@@ -72,7 +72,7 @@ class Account:
     """Books checked readings. Not thread safe: the pipeline's thread alone writes."""
 
     def __init__(self) -> None:
-        self.totals = Totals()
+        self.totals = EntityTotals()
         self.windows: dict[str, Window] = {}  # by source
         self.rejected: Counter[tuple[str, str]] = Counter()
         self._until: dict[str, float] = {}  # field -> end of what is booked
@@ -81,16 +81,20 @@ class Account:
         self._instant: dict[tuple[str, str], tuple[float, float]] = {}  # (field, label) -> (time, value)
         self._quiet: tuple[int, float] = (0, 0.0)  # samples and seconds in which nothing was done
 
-    def book(self, source: str, end: float, readings: list[Reading], absent: Container[str] = ()) -> None:
+    def book(self, source: str, end: float, readings: list[Reading], absent: Container[str] = ()) -> list[Reading]:
         """One batch of valid readings (each has a value) of one source; opens a new window for that source.
 
-        ``absent``: fields that are known to have no value now."""
+        ``absent``: fields that are known to have no value now. Returns the means that were booked, each over the time
+        that was not booked before: what else is computed from them counts no stretch of time twice."""
         window = Window(end, instants=self._held(source, end, absent))
         weights: dict[str, float] = {}
+        booked: list[Reading] = []
         for reading in readings:
             kind = FIELDS[reading.field].kind
             if kind is Kind.RATIO or kind is Kind.RATE:
-                self._integrate(reading, kind, window, weights)
+                if (fresh := self._fresh(reading)) is not None:
+                    self._integrate(fresh, kind, window, weights)
+                    booked.append(fresh)
             elif kind is Kind.COUNTER:
                 self._count(reading)
             elif kind is Kind.ACTIVE:
@@ -104,6 +108,7 @@ class Account:
         for name, mean in self._standing(source, end, absent):
             window.means.setdefault(name, mean)
         self.windows[source] = window
+        return booked
 
     def _held(self, source: str, end: float, absent: Container[str]) -> dict[str, tuple[float, float]]:
         before = self.windows.get(source)
@@ -122,21 +127,22 @@ class Account:
             if name not in absent and end - self._until[name] <= STANDS * self._length[name]:
                 yield name, mean
 
-    def seen(self, reading: Reading) -> tuple[float, float]:
-        """The part of an interval reading that is not booked yet, as (start, end); start >= end: all of it is."""
-        assert reading.start is not None
-        until = self._until.get(reading.field)
-        return reading.start if until is None or until <= reading.start else until, reading.end
+    def _fresh(self, reading: Reading) -> Reading | None:
+        """A mean over the time that is not booked yet; None where all of it is."""
+        if reading.start is None or reading.value is None:
+            return None  # a mean without its interval cannot be booked
+        start = max(reading.start, self._until.get(reading.field, reading.start))
+        if start >= reading.end:
+            self.rejected[(reading.field, Absence.OVERLAP.value)] += 1
+            return None
+        return reading if start == reading.start else reading._replace(start=start)
 
     def _integrate(self, reading: Reading, kind: Kind, window: Window, weights: dict[str, float]) -> None:
-        if reading.start is None or reading.value is None:
-            return  # a mean without its interval cannot be booked
-        start, end = self.seen(reading)
-        seconds, name = end - start, reading.field
-        if seconds <= 0:
-            self.rejected[(name, "overlap")] += 1
-            return
-        self._until[name], self._length[name] = end, seconds
+        """A mean over time that is not booked yet."""
+        assert reading.start is not None
+        assert reading.value is not None
+        seconds, name = reading.end - reading.start, reading.field
+        self._until[name], self._length[name] = reading.end, seconds
         amount, totals = reading.value * seconds, self.totals
         book = totals.seconds if kind is Kind.RATIO else totals.amounts
         book[name] = book.get(name, 0.0) + amount

@@ -1,4 +1,4 @@
-"""One batch after the other through door, quality, alignment and derivation into the ledger; and out as a Snapshot."""
+"""One batch after the other: checked, booked in the ledger, aligned, derived; and out as a Snapshot."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from exporter.core.align import Aligner, Interval
 from exporter.core.derive import NOTHING, Honest, Inputs, honest, inputs
-from exporter.core.door import REJECTIONS, check
 from exporter.core.fabric import FabricAccount
 from exporter.core.ledger import HELD, Account, merged
-from exporter.core.quality import DISTRUSTED, ProfilingState, Thresholds, Watch
 from exporter.core.snapshot import EntityView, Snapshot, SourceView
-from exporter.core.suspicion import ZeroWatch
-from exporter.fields import PROFILING, TENSOR_PIPES
+from exporter.fields import CLAIM, PROFILING, TENSOR_PIPES
 from exporter.model import Absence, Batch, Clock, Device, Entity, Problem, ProcessUse, Reading
+from exporter.trust import REFUSED, THRESHOLDS, ProfilingTrust, Suspect, TrustThresholds, range_check
 
 FORGET_AFTER = 3600.0  # seconds after which a vanished entity's counters end: bounded memory under MIG reconfiguration
 _PROFILING = frozenset(PROFILING)
@@ -28,7 +26,8 @@ class _Entry:
 
     device: Device
     source: str
-    watch: Watch
+    profiling: ProfilingTrust
+    suspect: Suspect
     details: Mapping[str, str] = field(default_factory=dict)
     fields: dict[str, frozenset[str]] = field(default_factory=dict)  # source -> what it expects to deliver
     seen: dict[str, float] = field(default_factory=dict)  # source -> when it last listed the entity
@@ -38,7 +37,6 @@ class _Entry:
     absences: dict[str, Absence] = field(default_factory=dict)
     given: Inputs = NOTHING
     said: dict[str, float] = field(default_factory=dict)  # field -> when its absence was last told
-    zeros: ZeroWatch = field(default_factory=ZeroWatch)
     honest: Honest | None = None
     honest_end: float = float("-inf")
     last_sample: float | None = None
@@ -47,13 +45,13 @@ class _Entry:
 class Pipeline:
     """Owns all state between readings and Snapshot. One thread feeds it."""
 
-    def __init__(self, clock: Clock, interval: float, thresholds: Thresholds | None = None) -> None:
+    def __init__(self, clock: Clock, interval: float, thresholds: TrustThresholds = THRESHOLDS) -> None:
         self._clock = clock
         self._interval = interval
         self._last: dict[str, float] = {}  # source -> end of its last batch
         self._pace: dict[str, float] = {}  # source -> the shorter of its last two gaps: an outage does not slow it
         self._gap: dict[str, float] = {}
-        self._thresholds = thresholds or Thresholds()
+        self._thresholds = thresholds
         self._entries: dict[Entity, _Entry] = {}
         self._present: dict[str, frozenset[Entity]] = {}  # source -> entities in its last batch
         self._boards: set[str] = set()
@@ -99,7 +97,7 @@ class Pipeline:
             entry.account.windows.pop(source, None)
             entry.honest = None
             if entry.source == source:
-                entry.watch.silent()
+                entry.profiling.silent()
 
     def publish(self, sources: Iterable[SourceView] = ()) -> Snapshot:
         """The state as of now."""
@@ -124,29 +122,30 @@ class Pipeline:
 
     def _absorb(self, batch: Batch, device: Device, readings: list[Reading]) -> None:
         entry = self._entry(batch, device)
-        checked = self._through_door(entry, device, readings, batch.end)
-        values = {r.field: r.value for r in checked if r.value is not None}
+        valid = self._checked(entry, device, readings, batch.end)
+        values = {reading.field: reading.value for reading in valid if reading.value is not None}
         expected = not device.fields.isdisjoint(PROFILING)
         if readings and (expected or entry.source == batch.source):
-            state = entry.watch.feed(expected, values, entry.absences)
-            if state in DISTRUSTED:
-                checked = self._distrust(entry, checked, batch.end)
+            entry.profiling.feed(expected, values, entry.absences)
+            if entry.profiling.state.distrusted:
+                valid = self._without_profiling(entry, valid, batch.end)
         reported = self._reported(entry)
         given, measured = self._inputs(entry.device, reported), reported & _PROFILING
         entry.given = given
-        valid = self._aligned(entry, checked, given.required, measured)
-        entry.account.book(batch.source, batch.end, valid, absent=entry.absences)
+        booked = entry.account.book(batch.source, batch.end, valid, absent=entry.absences)
+        self._align(entry, booked, given.required, measured)
         window = entry.account.windows[batch.source]
         if window.means or window.instants:
             entry.last_sample = batch.end
-        entry.zeros.feed(batch.end, window.means, entry.device.model)
+        entry.suspect.feed(batch.end, window.means, entry.device.model)
         _, processes = window.instants.get("processes", (None, None))
         self._derive(entry, given, measured, processes)
 
     def _entry(self, batch: Batch, device: Device) -> _Entry:
         entry = self._entries.get(device.entity)
         if entry is None:
-            entry = _Entry(device, batch.source, Watch(self._thresholds), batch.details)
+            trust, suspect = ProfilingTrust(self._thresholds), Suspect(self._thresholds)
+            entry = _Entry(device, batch.source, trust, suspect, batch.details)
             self._entries[device.entity] = entry
             self._boards.add(device.entity.uuid)
         entry.fields[batch.source] = device.fields
@@ -155,51 +154,44 @@ class Pipeline:
             entry.device, entry.details = device, batch.details
         return entry
 
-    def _through_door(self, entry: _Entry, device: Device, readings: list[Reading], now: float) -> list[Reading]:
-        """Range checks, and the claim that a board cut into instances cannot have (field cases 2, 35)."""
+    def _checked(self, entry: _Entry, device: Device, readings: list[Reading], now: float) -> list[Reading]:
+        """Readings with a valid value. A board cut into instances cannot have a claim (field cases 2, 35)."""
         told = {reading.field for reading in readings}
         entry.absences = {
             field: absence
             for field, absence in entry.absences.items()
             if field not in device.fields or (field not in told and now - entry.said[field] < HELD)
         }
-        checked = []
+        valid = []
         for raw in readings:
-            impossible = device.mig_enabled and raw.field in ("busy", "memory_busy")
-            reading = check(raw._replace(value=None, absence=Absence.NOT_SUPPORTED) if impossible else raw)
+            impossible = device.mig_enabled and raw.field in CLAIM
+            reading = range_check(raw._replace(value=None, absence=Absence.NOT_SUPPORTED) if impossible else raw)
             if reading.absence is not None:
                 entry.absences[reading.field], entry.said[reading.field] = reading.absence, now
-                if reading.absence in REJECTIONS:
+                if reading.absence in REFUSED:
                     entry.account.rejected[(reading.field, reading.absence.value)] += 1
-            checked.append(reading)
-        return checked
-
-    def _distrust(self, entry: _Entry, readings: list[Reading], now: float) -> list[Reading]:
-        """Profiling values that cannot be true become absent, and are counted."""
-        trusted = []
-        for reading in readings:
-            if reading.field in _MEASURED and reading.value is not None:
-                entry.absences[reading.field], entry.said[reading.field] = Absence.STALE, now
-                entry.account.rejected[(reading.field, entry.watch.state.value)] += 1
-            else:
-                trusted.append(reading)
-        return trusted
-
-    def _aligned(
-        self, entry: _Entry, readings: list[Reading], required: frozenset[str], measured: frozenset[str]
-    ) -> list[Reading]:
-        """Valid readings; the intervals that are compared also go onto the tracks, each stretch of time once."""
-        valid = [reading for reading in readings if reading.value is not None]
-        for reading in valid:
-            field = reading.field
-            parts, together = field in required, field in measured
-            if reading.start is not None and (parts or together):
-                start, end = entry.account.seen(reading)
-                if parts:
-                    entry.aligner.add(field, start, end, reading.value or 0.0)
-                if together:
-                    entry.together.add(field, start, end, reading.value or 0.0)
+            if reading.value is not None:
+                valid.append(reading)
         return valid
+
+    def _without_profiling(self, entry: _Entry, valid: list[Reading], now: float) -> list[Reading]:
+        """Profiling values that cannot be true become absent, and are counted."""
+        for reading in valid:
+            if reading.field in _MEASURED:
+                entry.absences[reading.field], entry.said[reading.field] = Absence.STALE, now
+                entry.account.rejected[(reading.field, entry.profiling.state.value)] += 1
+        return [reading for reading in valid if reading.field not in _MEASURED]
+
+    def _align(self, entry: _Entry, booked: list[Reading], required: frozenset[str], measured: frozenset[str]) -> None:
+        """The means that are compared go onto the tracks."""
+        for reading in booked:
+            field, start, value = reading.field, reading.start, reading.value
+            if start is None or value is None:
+                continue
+            if field in required:
+                entry.aligner.add(field, start, reading.end, value)
+            if field in measured:
+                entry.together.add(field, start, reading.end, value)
 
     def _derive(self, entry: _Entry, given: Inputs, measured: frozenset[str], processes: float | None) -> None:
         intervals = entry.aligner.cut(given.required) if given.required else []
@@ -229,7 +221,7 @@ class Pipeline:
         oldest = float("-inf") if ended else now - self._patience(entry) if present else float("inf")
         means, instants, latest = merged(entry.account.windows, oldest)
         if not ended and present and latest is None and entry.last_sample is not None:
-            entry.watch.silent()
+            entry.profiling.silent()
         given = entry.given
         current = entry.honest_end >= oldest
         return EntityView(
@@ -245,11 +237,11 @@ class Pipeline:
             honest=entry.honest if current and given.required.isdisjoint(entry.absences) else None,
             totals=entry.account.totals.copy(),
             absences=dict(entry.absences),
-            profiling=entry.watch.state if present else _lost(entry.watch.state),
+            profiling=entry.profiling.state if present else entry.profiling.state.when_silent,
             last_sample=None if entry.last_sample is None else timestamp - (now - entry.last_sample),
             fields=frozenset().union(*entry.fields.values()),
             rejected=dict(entry.account.rejected),
-            suspects=entry.zeros.suspects.intersection(means),
+            suspects=entry.suspect.fields.intersection(means),
         )
 
     def _patience(self, entry: _Entry) -> float:
@@ -260,10 +252,6 @@ class Pipeline:
         for entity in [e for e, entry in self._entries.items() if now - max(entry.seen.values()) > FORGET_AFTER]:
             if self._entries[entity].source not in self._ended:
                 del self._entries[entity]
-
-
-def _lost(state: ProfilingState) -> ProfilingState:
-    return state if state is ProfilingState.UNSUPPORTED else ProfilingState.STALE
 
 
 def _order(item: tuple[Entity, _Entry]) -> tuple[int, str, str, int]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from exporter.background.freshness import lifetime
+from exporter.background.once import Condition
 from exporter.core.pipeline import Pipeline
 from exporter.core.snapshot import Snapshot, SourceView
 from exporter.core.workers import Outcome, Worker
@@ -22,16 +24,16 @@ class _Feed:
 
     worker: Worker
     asked: float = 0.0
-    up: bool = False
+    condition: Condition = field(default_factory=Condition)
     reads: int = 0
     failures: int = 0
     seconds: float = 0.0
-    reason: str = "not read yet"
     final: bool = False
 
     def view(self) -> SourceView:
         name = self.worker.source.name
-        return SourceView(name, self.up, self.reads, self.failures, self.seconds, self.reason)
+        condition = self.condition
+        return SourceView(name, condition.up, self.reads, self.failures, self.seconds, condition.reason)
 
 
 class Sampler:
@@ -52,7 +54,7 @@ class Sampler:
         self._clock = clock
         self._publish = publish
         self._interval = interval
-        self._hung_after = max(HUNG_AFTER, 3 * interval)
+        self._hung_after = lifetime(interval, HUNG_AFTER)
         self._record = record
 
     @property
@@ -73,7 +75,7 @@ class Sampler:
             outcome = feed.worker.outcome(max(0.0, deadline - time.monotonic()))
             if outcome is not None:
                 self._take(feed, outcome)
-            elif now - feed.asked > self._hung_after and feed.up:
+            elif now - feed.asked > self._hung_after and feed.condition.up:
                 self._fail(feed, SourceError(f"no answer for {now - feed.asked:.0f} s", "look at the driver: dmesg"))
         snapshot = self._pipeline.publish([feed.view() for feed in self._feeds])
         self._publish(snapshot)
@@ -93,9 +95,9 @@ class Sampler:
         if outcome.batch is None:
             self._fail(feed, outcome.error or SourceError("nothing was read"))
             return
-        if not feed.up and feed.reads > 1:
+        if feed.condition.worked() and feed.reads > 1:
             log.info("source %s delivers again", feed.worker.source.name)
-        feed.up, feed.reason, feed.final = True, "", outcome.batch.final
+        feed.final = outcome.batch.final
         self._pipeline.absorb(outcome.batch)
         if self._record:
             self._record(outcome.batch)
@@ -103,7 +105,6 @@ class Sampler:
     def _fail(self, feed: _Feed, error: SourceError) -> None:
         name, reason = feed.worker.source.name, str(error)
         feed.failures += 1
-        if reason != feed.reason:
+        if feed.condition.failed(reason):
             log.warning("source %s cannot be read: %s%s", name, reason, f" ({error.remedy})" if error.remedy else "")
-        feed.up, feed.reason = False, reason
         self._pipeline.failed(name, Problem(f"source {name} cannot be read", reason, error.remedy))

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from exporter.attribution.view import AttributionView
 from exporter.core.derive import Form, Honest
 from exporter.core.fabric import FabricView
-from exporter.core.ledger import Totals
-from exporter.core.quality import ProfilingState
+from exporter.core.ledger import EntityTotals
 from exporter.hardware.stage import HardwareView
 from exporter.host.account import DeviceUse
 from exporter.host.view import HostView
 from exporter.model import Absence, Device, Entity, Problem, ProcessUse
 from exporter.state.stage import StateView
+from exporter.trust import ProfilingState
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class EntityView:
     means: Mapping[str, float]  # last closed window; empty when there is no current one
     instants: Mapping[str, float]
     honest: Honest | None  # over the last closed window
-    totals: Totals  # a copy
+    totals: EntityTotals  # a copy
     absences: Mapping[str, Absence]  # expected fields without a value, and why
     profiling: ProfilingState
     last_sample: float | None  # Unix seconds
     fields: frozenset[str]
     rejected: Mapping[tuple[str, str], int]
-    suspects: frozenset[str] = frozenset()  # fields whose zeros are hard to believe
+    suspects: frozenset[str] = frozenset()  # fields whose zeros are hard to believe, and no more than that
     hardware: HardwareView | None = None  # attached by later stages
     state: StateView | None = None
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import queue
-import threading
 import time
 from typing import NamedTuple, Protocol
 
+from exporter.background.lane import Lane
 from exporter.model import Batch, Source, SourceError
 
 log = logging.getLogger(__name__)
@@ -75,40 +74,20 @@ class InlineWorker:
 
 
 class ThreadWorker:
-    """One daemon thread a source; a read that hangs blocks that thread alone, and no second one is started."""
+    """One lane a source: a read that hangs blocks its thread alone, and what it brings late is still taken."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._asked: queue.SimpleQueue[float | None] = queue.SimpleQueue()
-        self._done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
-        self._pending = False
-        self._thread = threading.Thread(target=self._run, name=f"source-{source.name}", daemon=True)
-        self._thread.start()
+        self._lane: Lane[Outcome] = Lane(f"source-{source.name}")
 
     def submit(self, now: float) -> bool:
-        if self._pending:
-            return False
-        self._pending = True
-        self._asked.put(now)
-        return True
+        return self._lane.start(lambda: read(self.source, now))
 
     def outcome(self, timeout: float) -> Outcome | None:
-        if not self._pending:
-            return None
-        try:
-            outcome = self._done.get(timeout=timeout) if timeout > 0 else self._done.get_nowait()
-        except queue.Empty:
-            return None
-        self._pending = False
-        return outcome
+        return self._lane.take() if self._lane.done(timeout) else None
 
     def stop(self) -> None:
-        self._asked.put(None)
+        self._lane.stop(self.source.close)
 
     def join(self, timeout: float) -> None:
-        self._thread.join(timeout)
-
-    def _run(self) -> None:
-        while (now := self._asked.get()) is not None:
-            self._done.put(read(self.source, now))
-        self.source.close()
+        self._lane.join(timeout)

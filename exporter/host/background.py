@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-from exporter.host.reader import HostReader
+from exporter.background.freshness import LastKnown, lifetime
+from exporter.background.once import Reported
+from exporter.background.repeating import RepeatingTask
 from exporter.host.reading import HostReading, RdmaPort
 from exporter.host.view import HostView
 
+if TYPE_CHECKING:
+    from exporter.host.reader import HostReader  # brings psutil
+
 log = logging.getLogger(__name__)
-STALE_PASSES = 3  # intervals after which a pass that did not come back leaves nothing to go by
 INTERVAL = 5.0  # seconds; 8 holders with 16 children each cost 12 ms of CPU a pass
 
 
@@ -24,18 +28,16 @@ class HostBackground:
         self._interval = interval
         self._holders: tuple[int, ...] = ()
         self._last: tuple[float, HostReading] | None = None
-        self._problems: frozenset[str] = frozenset()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="host", daemon=True)
-        self._view: HostView | None = None
+        self._view: LastKnown[HostView] = LastKnown(lifetime(interval))
+        self._reported: Reported[str] = Reported()
+        self._task = RepeatingTask("host", self._step)
 
     @property
     def view(self) -> HostView | None:
-        fresh = self._last is not None and self._monotonic() - self._last[0] <= STALE_PASSES * self._interval
-        return self._view if fresh else None
+        return self._view.fresh(self._monotonic())
 
     def start(self) -> None:
-        self._thread.start()
+        self._task.start()
 
     def holders(self, pids: Iterable[int]) -> None:
         """The processes to look at in the next pass."""
@@ -44,28 +46,27 @@ class HostBackground:
     def read(self) -> None:
         """One pass, now, in the caller's thread."""
         now, reading = self._monotonic(), self._reader.read(self._holders)
+        new = self._reported.new(problem.what for problem in reading.problems)
         for problem in reading.problems:
-            if problem.what not in self._problems:
+            if problem.what in new:
                 log.warning("host: %s: %s (%s)", problem.what, problem.why, problem.remedy)
-        self._problems = frozenset(problem.what for problem in reading.problems)
         if self._last is not None and now > self._last[0]:
-            self._view = _view(self._last[1], reading, now - self._last[0])
+            view = _view(self._last[1], reading, now - self._last[0])
         else:
-            self._view = HostView(reading)
+            view = HostView(reading)
+        self._view.update(view, now)
         self._last = (now, reading)
 
     def stop(self, timeout: float) -> None:
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout)
+        self._task.stop()
+        self._task.join(timeout)
 
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self.read()
-            except Exception:
-                log.exception("the pass over the host failed in a way it did not foresee")
-            self._stop.wait(self._interval)
+    def _step(self) -> float:
+        try:
+            self.read()
+        except Exception:
+            log.exception("the pass over the host failed in a way it did not foresee")
+        return self._interval
 
 
 def _view(before: HostReading, after: HostReading, seconds: float) -> HostView:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from exporter.host.proc import Proc
+import psutil
 
 
 class Families:
     """Remembers every process's parent, so that a pass lists /proc but reads only the processes that are new.
 
     A process keeps its parent until that ends, which the list shows; a pid does not come back within one pass.
+    psutil.Process.children() reads every process of the node for each holder.
     """
 
-    def __init__(self, proc: Proc) -> None:
-        self._proc = proc
+    def __init__(self) -> None:
         self._parents: dict[int, int] | None = None  # None: no pass yet
         self._below: dict[int, list[int]] = {}
         self._holders: frozenset[int] = frozenset()
@@ -25,7 +25,7 @@ class Families:
 
         A holder that /proc does not show is missing.
         """
-        listed, wanted = frozenset(self._proc.pids()), frozenset(holders)
+        listed, wanted = frozenset(psutil.pids()), frozenset(holders)
         before = self._parents or {}
         self.new = listed - before.keys() if self._parents is not None else frozenset()
         if wanted == self._holders and listed == before.keys():
@@ -34,7 +34,7 @@ class Families:
         for pid in listed:
             parent = before.get(pid)
             if parent is None or (parent and parent not in listed):  # new, or its parent ended: it has another now
-                parent = self._parent(pid)
+                parent = _parent(pid)
             if parent is not None:
                 known[pid] = parent
         self._parents = known
@@ -45,13 +45,15 @@ class Families:
         self._holders = wanted
         return self._below
 
-    def _parent(self, pid: int) -> int | None:
-        """None: ended. 0: outside this pid namespace, or hidden (hidepid): then it is below nobody that we may see."""
-        try:
-            stat = self._proc.stat(pid)
-        except PermissionError:
-            return 0
-        return stat.parent if stat else None
+
+def _parent(pid: int) -> int | None:
+    """None: ended. 0: outside this pid namespace, or hidden (hidepid): then it is below nobody that we may see."""
+    try:
+        return psutil.Process(pid).ppid()
+    except (psutil.NoSuchProcess, FileNotFoundError):
+        return None
+    except psutil.AccessDenied:
+        return 0
 
 
 def _below(holder: int, children: Mapping[int, Sequence[int]], holders: frozenset[int]) -> list[int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import psutil
+
 from exporter.host import pressure, rdma
 from exporter.host.processes import Limits, ProcessReader
 from exporter.host.reading import HostReading, ProcessesReading
@@ -12,19 +14,22 @@ from exporter.model import Problem
 
 
 class HostReader:
-    """Reads pressure, RDMA ports and the processes that hold GPUs; call it once a sampling window, from one thread."""
+    """Reads pressure, RDMA ports and the processes that hold GPUs; call it once a sampling window, from one thread.
 
-    def __init__(self, proc: Path = Path("/proc"), sys: Path = Path("/sys"), limits: Limits | None = None) -> None:
-        self._pressure = proc / "pressure"
+    /proc is where psutil.PROCFS_PATH says when the reader is made.
+    """
+
+    def __init__(self, sys: Path = Path("/sys"), limits: Limits | None = None) -> None:
+        self._pressure = Path(psutil.PROCFS_PATH) / "pressure"
         self._rdma = sys / "class" / "infiniband"
-        self._processes = ProcessReader(str(proc), limits)
+        self._processes = ProcessReader(limits)
 
     def read(self, holders: Iterable[int]) -> HostReading:
         """``holders``: pids of the processes that hold a GPU. Raises nothing; what is missing is in ``problems``."""
         stalls, problems = pressure.read(self._pressure)
         try:
             processes = self._processes.read(holders)
-        except (OSError, ValueError, IndexError) as error:  # the last two: a file is not of the kernel's form
+        except (OSError, ValueError, IndexError, RuntimeError) as error:  # all but the first: not the kernel's form
             problem = Problem(
                 "nothing about the processes that hold GPUs", str(error), "mount /proc into the container"
             )

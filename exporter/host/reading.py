@@ -44,7 +44,7 @@ class HolderReading:
     """One process that holds a GPU, with the processes below it that hold none themselves."""
 
     pid: int
-    started: float  # seconds after boot; with the pid it says which process this is
+    started: float  # Unix time; with the pid it says which process this is
     name: str
     cpu_seconds: float  # the process itself, all its threads, since it began
     main_thread_cpu_seconds: float | None  # the thread that runs the interpreter, since it began

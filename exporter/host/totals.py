@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Hashable, Mapping
+from typing import Generic, NamedTuple, TypeVar
 
-
-class Identity(NamedTuple):
-    """A process; its pid alone may be given to another one later."""
-
-    pid: int
-    started: float
+Member = TypeVar("Member", bound=Hashable)  # a process; its pid alone may be given to another one later
 
 
 class Amounts(NamedTuple):
@@ -43,20 +38,20 @@ class Amounts(NamedTuple):
         )
 
 
-class Totals:
+class Totals(Generic[Member]):
     """What all members did while they were watched."""
 
     def __init__(self) -> None:
-        self._last: dict[Identity, Amounts] = {}
+        self._last: dict[Member, Amounts] = {}
         self.total = Amounts()
 
-    def feed(self, members: Mapping[Identity, Amounts], new: Collection[int]) -> Amounts:
-        """One pass over the live members. ``new``: pids of those that began since the last pass, counted from 0.
+    def feed(self, members: Mapping[Member, Amounts], new: Collection[Member]) -> Amounts:
+        """One pass over the live members. ``new``: those that began since the last pass, counted from 0.
 
         A member seen for the first time that is not new was there before: only what it does from now on counts.
         """
-        for identity, amounts in members.items():
-            before = self._last.get(identity, Amounts() if identity.pid in new else amounts)
+        for member, amounts in members.items():
+            before = self._last.get(member, Amounts() if member in new else amounts)
             self.total = self.total.plus(amounts.since(before))
         self._last = dict(members)
         return self.total

@@ -1,4 +1,4 @@
-"""Whose: allocations as join series, and what each workload used."""
+"""Attribution: allocations as join series, and what each workload used."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ALLOCATION = Family(
     "allocation",
     Type.INFO,
     "",
-    "Who holds a device: one series a holder, to be joined on the device's labels. A shared device has several. With "
-    "the API server also what --kubernetes.pod-labels (label_NAME), pod-uid and pod-owner (owner_kind, owner_name, "
-    "queue) ask for.",
+    "Which pod or job holds a device: join it on the device's labels. A shared device has one series per pod or job. "
+    "With the API server also the labels from --kubernetes.pod-labels (label_NAME), pod-uid and pod-owner (owner_kind, "
+    "owner_name, queue).",
     labels=(*DEVICE, *_WHO, "sharing"),
     profile=Profile.MINIMAL,
 )
@@ -25,29 +25,29 @@ ALLOCATED = Family(
     "allocated",
     Type.GAUGE,
     "",
-    "1 when somebody holds the device, 0 when nobody does; absent when no attribution source can tell.",
+    "1 when the device is allocated, 0 when it is not; absent when no attribution source can tell.",
     profile=Profile.MINIMAL,
 )
 ALLOCATABLE = Family(
     "allocatable",
     Type.GAUGE,
     "",
-    "1 when the kubelet may hand the device out (a device plugin offers it and calls it healthy), held or not; 0 when "
-    "not. Absent where no device plugin offers GPUs, and before Kubernetes 1.23.",
+    "1 when the kubelet can allocate the device (a device plugin offers it and reports it healthy), allocated or not; "
+    "else 0. Absent where no device plugin offers GPUs, and before Kubernetes 1.23.",
 )
 MIG_SHARE = Family(
     "mig_share_ratio",
     Type.GAUGE,
     "ratio",
-    "Compute slices of a MIG instance over those of its board: what one second of it is in GPU-seconds. Absent on "
+    "Compute slices of a MIG instance over those of its board: one second of it in GPU-seconds. Absent on "
     "whole GPUs, and where the model is not in the table of peaks.",
 )
 WORKLOAD_TIME = Family(
     "workload_time_seconds",
     Type.COUNTER,
     "seconds",
-    "GPU-seconds of a workload by part, over all devices of this node that it holds. A MIG instance is a device: its "
-    "second counts as one, as in time_seconds_total; mig_share_ratio weights it. Ends some minutes after the workload.",
+    "GPU-seconds of a workload by part, over all devices it holds on this node. A MIG instance is a device: its second "
+    "counts as one, as in time_seconds_total; weight it with mig_share_ratio. Ends some minutes after the workload.",
     labels=(*_WHO, "part"),
     profile=Profile.MINIMAL,
 )
@@ -55,12 +55,12 @@ UNATTRIBUTED = Family(
     "unattributed_time_seconds",
     Type.COUNTER,
     "seconds",
-    "GPU time by part that is nobody's, or that cannot be split among those who share the device. With "
-    "workload_time_seconds_total it adds up to time_seconds_total.",
+    "GPU time by part that belongs to no workload, or that cannot be split among those sharing the device. Together "
+    "with workload_time_seconds_total it adds up to time_seconds_total.",
     labels=(*DEVICE, "part"),
 )
 WORKLOAD_MEMORY = Family(
-    "workload_memory_bytes", Type.GAUGE, "bytes", "Device memory that a workload's processes hold.", labels=_WHO
+    "workload_memory_bytes", Type.GAUGE, "bytes", "Device memory held by a workload's processes.", labels=_WHO
 )
 WORKLOAD_PROCESSES = Family(
     "workload_processes", Type.GAUGE, "", "Processes of a workload that hold a GPU.", labels=_WHO
@@ -77,14 +77,14 @@ LAST_SUCCESS = Family(
     "attribution_last_success_timestamp_seconds",
     Type.GAUGE,
     "seconds",
-    "When an attribution source was last read.",
+    "When an attribution source was last read successfully.",
     labels=("source",),
 )
 UNRESOLVED = Family(
     "attribution_unresolved",
     Type.GAUGE,
     "",
-    "Device ids, files or processes that an attribution source names and that match nothing here, by kind.",
+    "Device ids, files or processes reported by an attribution source that match no device here, by kind.",
     labels=("source", "kind"),
 )
 
@@ -137,7 +137,7 @@ def _allocated(entity: EntityView, view: AttributionView) -> Iterator[Sample]:
 
 
 GROUP = Group(
-    "Whose",
+    "Attribution",
     (
         ALLOCATION,
         ALLOCATED,

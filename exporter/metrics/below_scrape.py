@@ -10,13 +10,13 @@ from exporter.metrics.device_labels import device_labels
 from exporter.metrics.family import Family, Group, Profile, Sample, Type, join
 
 DISTRIBUTION = Family(
-    "sm_active_distribution", Type.HISTOGRAM, "", "Samples of SM active (0..1), one a sampling window."
+    "sm_active_distribution", Type.HISTOGRAM, "", "Samples of SM active (0..1), one per sampling window."
 )
 STALLS = Family(
     "stalls",
     Type.COUNTER,
     "",
-    "Gaps of two samples or more in which a GPU that a process holds did nothing. Absent where processes are unknown.",
+    "Gaps of two samples or more in which a GPU held by a process did nothing. Absent where processes are unknown.",
 )
 STALL_SECONDS = Family("stall_seconds", Type.COUNTER, "seconds", "Seconds in such gaps.", profile=Profile.DEFAULT)
 

@@ -19,6 +19,7 @@ from exporter.metrics import (
     host,
     measurement,
     own,
+    process,
     quality,
     single_processes,
     state,
@@ -43,7 +44,7 @@ GROUPS: tuple[Group, ...] = (
 
 def groups(daemon: own.OwnState, prices: Sequence[cost.Price] = (), currency: str = "") -> tuple[Group, ...]:
     """All groups, the daemon's own last."""
-    return (*GROUPS, cost.cost_group(prices, currency), own.own_group(daemon))
+    return (*GROUPS, cost.cost_group(prices, currency), own.own_group(daemon), process.process_group())
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ def samples(snapshot: Snapshot, selected: Iterable[Group], selection: Selection)
     found: dict[Family, list[Sample]] = {}
     for group in selected:
         kept: dict[Family, list[Sample]] = {family: [] for family in group.families if family in selection}
+        if not kept:
+            continue
         for sample in group.collect(snapshot):
             bucket = kept.get(sample.family)
             if bucket is not None:

@@ -1,4 +1,4 @@
-"""The claim: what the driver says."""
+"""The driver's claim."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ def _collect(snapshot: Snapshot) -> Iterator[Sample]:
             yield Sample(MEMORY_BUSY, device, memory)
 
 
-GROUP = Group("The claim", (BUSY, BUSY_SECONDS, MEMORY_BUSY), _collect)
+GROUP = Group("The driver's claim", (BUSY, BUSY_SECONDS, MEMORY_BUSY), _collect)

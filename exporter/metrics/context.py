@@ -12,7 +12,7 @@ INFO = Family(
     "",
     Type.INFO,
     "",
-    "What the device is: join other series on gpu, uuid, gpu_instance.",
+    "Description of the device: join other series on gpu, uuid, gpu_instance.",
     labels=(*DEVICE, "model", "pci_bus_id", "driver_version", "minor", "mig_profile"),
     profile=Profile.MINIMAL,
     namespace="honest_gpu",
@@ -36,8 +36,8 @@ GAUGES = {
     "memory_clock": _gauge("memory_clock_hertz", "hertz", "Current clock of the device memory.", Profile.FULL),
     "memory_used": _gauge("memory_used_bytes", "bytes", "Device memory in use.", Profile.MINIMAL),
     "memory_free": _gauge("memory_free_bytes", "bytes", "Device memory that is free.", Profile.FULL),
-    "memory_total": _gauge("memory_total_bytes", "bytes", "Device memory in all."),
-    "memory_reserved": _gauge("memory_reserved_bytes", "bytes", "Device memory kept by the driver.", Profile.FULL),
+    "memory_total": _gauge("memory_total_bytes", "bytes", "Total device memory."),
+    "memory_reserved": _gauge("memory_reserved_bytes", "bytes", "Device memory reserved by the driver.", Profile.FULL),
     "retired_pages": _gauge("retired_pages", "", "Memory pages retired.", Profile.FULL),
     "remapped_rows_corrected": _gauge(
         "remapped_rows_corrected", "", "Rows remapped after correctable errors.", Profile.FULL
@@ -47,21 +47,23 @@ GAUGES = {
     ),
     "remap_failed": _gauge("row_remap_failed", "", "1 when remapping a row has failed.", Profile.FULL),
     "pcie_link_generation": _gauge(
-        "pcie_link_generation", "", "PCIe generation now; an idle link drops to 1.", Profile.FULL
+        "pcie_link_generation", "", "Current PCIe generation; an idle link drops to 1.", Profile.FULL
     ),
     "pcie_link_generation_max": _gauge(
         "pcie_link_generation_max", "", "Highest PCIe generation of this slot.", Profile.FULL
     ),
-    "pcie_link_width": _gauge("pcie_link_width", "", "PCIe lanes now.", Profile.FULL),
-    "pcie_link_width_max": _gauge("pcie_link_width_max", "", "Most PCIe lanes of this slot.", Profile.FULL),
+    "pcie_link_width": _gauge("pcie_link_width", "", "Current number of PCIe lanes.", Profile.FULL),
+    "pcie_link_width_max": _gauge(
+        "pcie_link_width_max", "", "Largest number of PCIe lanes of this slot.", Profile.FULL
+    ),
     "nvlink_links_up": _gauge("nvlink_links_up", "", "NVLink links that are up."),
-    "processes": _gauge("processes", "", "Processes that hold a context on the device."),
+    "processes": _gauge("processes", "", "Processes with a context on the device."),
 }
 COUNTERS = {
     "energy": _counter(
         "energy_joules",
         "joules",
-        "Energy since this exporter started; from the driver's counter, else power integrated.",
+        "Energy since this exporter started; from the driver's counter, otherwise integrated power.",
         Profile.MINIMAL,
     ),
     "pcie_replay": _counter("pcie_replays", "", "PCIe replays since this exporter started."),
@@ -72,7 +74,7 @@ CLOCK_EVENTS = Family(
     "clock_event_seconds",
     Type.COUNTER,
     "seconds",
-    "Seconds for which the driver gave this reason for its clocks; sampled once a window; absent until it happens.",
+    "Seconds for which the driver gave this reason for its clocks; sampled once per window; absent until it happens.",
     labels=(*DEVICE, "reason"),
 )
 XIDS = Family(

@@ -1,4 +1,4 @@
-"""Cost: a price a device, from the configuration. Nothing is computed from it here: money is PromQL."""
+"""Cost: the configured price per device. Nothing is computed from it here: cost is calculated in PromQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PRICE = Family(
     "price_per_hour",
     Type.GAUGE,
     "",
-    "What an hour of the device costs, as configured; absent where nothing is. Instances carry their board's price.",
+    "Configured price of one hour of the device; absent where none is configured. Instances carry their board's price.",
     labels=(*DEVICE, "currency"),
 )
 

@@ -7,15 +7,15 @@ from exporter.metrics.own import OwnState
 
 _HEAD = """# Metrics
 
-For whoever writes a query: every family that is exported. Generated from the catalogue (`make docs`); a test holds
+For anyone writing a query: every exported metric family. Generated from the catalogue (`make docs`); a test checks
 that it is current.
 
 Profile: the smallest `--metrics.profile` that includes the family. Device series carry `gpu` (the driver's index),
-`uuid` and, on MIG instances only, `gpu_instance`; join everything else from `honest_gpu_info`. A series without a
-sample means that the number is not known; `honest_gpu_field_supported` and `honest_gpu_profiling_state` say why. It
+`uuid` and, on MIG instances only, `gpu_instance`; join everything else from `honest_gpu_info`. A missing
+series means that the number is not known; `honest_gpu_field_supported` and `honest_gpu_profiling_state` say why. It
 never means 0.
 
-Gauges show the last closed sampling window. For anything longer, take the counters:
+Gauges show the last closed sampling window. For anything longer, use the counters:
 `rate(honest_gpu_sm_active_seconds_total[5m]) / ignoring(of) rate(honest_gpu_observed_seconds_total{of="sm"}[5m])`
 is the exact mean over the five minutes, whatever the scrape interval.
 """
@@ -24,7 +24,7 @@ is the exact mean over the five minutes, whatever the scrape interval.
 def page() -> str:
     """The whole page."""
     lines = [_HEAD]
-    for group in groups(OwnState(0.0)):
+    for group in groups(OwnState()):
         lines.append(f"\n## {group.title}\n\n| name | type | labels | profile | meaning |\n|---|---|---|---|---|\n")
         for family in group.families:
             labels = ", ".join(f"`{label}`" for label in family.labels)

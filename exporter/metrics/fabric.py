@@ -1,4 +1,4 @@
-"""What joins and surrounds the GPUs: NVLink links, NVSwitches, the CPUs of Grace. Each a few series, read slowly."""
+"""NVLink links, NVSwitches and Grace CPUs. A few series each, read slowly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SWITCH_LINKS = Family(
     "nvswitch_links",
     Type.GAUGE,
     "",
-    "NVLink links of an NVSwitch by state (up, down, disabled); ports that nothing is plugged into are disabled.",
+    "NVLink links of an NVSwitch by state (up, down, disabled); unplugged ports are disabled.",
     labels=("nvswitch", "state"),
 )
 SWITCH_TEMPERATURE = Family(
@@ -31,14 +31,14 @@ SWITCH_POWER = Family(
     "nvswitch_power_watts",
     Type.GAUGE,
     "watts",
-    "Power of an NVSwitch by supply rail; DCGM has it as vdd alone on newer switches.",
+    "Power of an NVSwitch by supply rail; on newer switches DCGM only reports vdd.",
     labels=("nvswitch", "rail"),
 )
 SXIDS = Family(
     "nvswitch_sxid_errors",
     Type.COUNTER,
     "",
-    "SXid errors of an NVSwitch that were seen to appear, by code; two of one code between two looks count as one.",
+    "SXid errors of an NVSwitch as they appear, by code; two with the same code between two reads count as one.",
     labels=("nvswitch", "severity", "sxid"),
 )
 CPU_RATIO = Family(
@@ -74,7 +74,7 @@ MODULE_POWER = Family(
     "cpu_module_power_watts",
     Type.GAUGE,
     "watts",
-    "Power of the module that a Grace CPU is on, as its sensor says: that of other parts is in it, do not add them.",
+    "Power of the module that a Grace CPU is on, as its sensor reports it. It includes other parts: do not add them.",
     labels=("cpu",),
 )
 _GAUGES: Mapping[str, Family] = {

@@ -1,4 +1,4 @@
-"""Against the hardware: how near the measurement is to the model's peak figures."""
+"""Hardware peaks: how close the measurement comes to the model's peak figures."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ PCIE = Family(
     "pcie_saturation_ratio",
     Type.GAUGE,
     "ratio",
-    "PCIe rate over what the widest and fastest link of GPU and slot carries; copies reach 0.8 to 0.9.",
+    "PCIe rate over the rate of the widest and fastest link of GPU and slot; copies reach 0.8 to 0.9.",
     labels=(*DEVICE, "direction"),
 )
 NVLINK = Family(
     "nvlink_saturation_ratio",
     Type.GAUGE,
     "ratio",
-    "NVLink rate over all links of the model; full is about 0.85.",
+    "NVLink rate over the rate of all links of the model; about 0.85 is the practical maximum.",
     labels=(*DEVICE, "direction"),
 )
 POWER = Family(
     "power_ratio",
     Type.GAUGE,
     "ratio",
-    "(power - idle) / (limit - idle); idle is learnt while the board does nothing, absent until then.",
+    "(power - idle) / (limit - idle); idle is learnt while the board is idle; absent until then.",
 )
 ATTAINABLE = Family(
     "attainable_ratio",
     Type.GAUGE,
     "ratio",
-    "Published share of a unit's peak that real code reaches.",
+    "Published share of a unit's peak that real code attains.",
     labels=(*DEVICE, "unit"),
     profile=Profile.FULL,
 )
@@ -88,7 +88,7 @@ def _collect(snapshot: Snapshot) -> Iterator[Sample]:
 
 
 GROUP = Group(
-    "Against the hardware",
+    "Compared with the hardware's peaks",
     (KNOWN, TENSOR_PEAK, TENSOR_FLOPS, DRAM, PCIE, NVLINK, POWER, ATTAINABLE),
     _collect,
 )

@@ -11,7 +11,7 @@ from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type
 
 _PARTS = (
     "working: the busiest unit did work; stalled: warps resident but waiting; hollow: the driver says busy, the SMs "
-    "were empty; idle: nothing ran; unexplained: the inputs at hand cannot tell"
+    "were empty; idle: nothing ran; unexplained: the available inputs cannot tell"
 )
 TIME_SECONDS = Family(
     "time_seconds",
@@ -32,21 +32,21 @@ UTILIZATION = Family(
     "utilization_ratio",
     Type.GAUGE,
     "ratio",
-    "The headline: share of the last window in which the busiest unit did work. Absent where no pipe is measured.",
+    "The main number: share of the last window in which the busiest unit did work. Absent where no pipe is measured.",
     profile=Profile.MINIMAL,
 )
 DIVERGENCE = Family(
     "divergence_ratio",
     Type.GAUGE,
     "ratio",
-    "What the driver claims beyond SM active: busy_ratio - sm_active_ratio over the same window, at least 0.",
+    "The driver's claim in excess of SM active: busy_ratio - sm_active_ratio over the same window, at least 0.",
     profile=Profile.MINIMAL,
 )
 EXCEEDED = Family(
     "sm_active_exceeds_busy",
     Type.COUNTER,
     "",
-    "Windows in which SM active was above the driver's claim by more than rounding (divergence_ratio was cut at 0).",
+    "Windows in which SM active was above the driver's claim by more than rounding (divergence_ratio was set to 0).",
     profile=Profile.FULL,
 )
 LIMITER = Family(

@@ -8,13 +8,13 @@ from exporter.core.snapshot import Snapshot
 from exporter.metrics.device_labels import device_labels
 from exporter.metrics.family import Family, Group, Profile, Sample, Type, labels
 
-_OF = "of the processes that hold the device and those below them"
+_OF = "of the processes that hold the device and their descendants"
 CPU = Family("host_process_cpu_seconds", Type.COUNTER, "seconds", f"CPU time {_OF}.")
 MAIN_THREAD = Family(
     "host_main_thread_cpu_seconds",
     Type.COUNTER,
     "seconds",
-    "CPU time of the main threads of the processes that hold the device: near 1 a second, the interpreter is pegged.",
+    "CPU time of the main threads of the processes that hold the device: near 1 per second, they are saturated.",
 )
 READ = Family("host_read_bytes", Type.COUNTER, "bytes", f"Bytes read from storage {_OF}.")
 WRITTEN = Family("host_written_bytes", Type.COUNTER, "bytes", f"Bytes written to storage {_OF}.", profile=Profile.FULL)
@@ -22,10 +22,10 @@ BLOCKED_TIME = Family(
     "host_block_io_seconds",
     Type.COUNTER,
     "seconds",
-    "Time main threads waited for storage; absent where the kernel does not count it.",
+    "Time main threads waited for storage; absent where the kernel does not record it.",
     profile=Profile.FULL,
 )
-LOADERS = Family("host_loaders", Type.GAUGE, "", "Data-loader processes below them, as far as names tell.")
+LOADERS = Family("host_loaders", Type.GAUGE, "", "Data-loader processes among their descendants, recognised by name.")
 RUNNABLE = Family("host_runnable_threads", Type.GAUGE, "", "Threads on a CPU or waiting for one.", profile=Profile.FULL)
 BLOCKED = Family(
     "host_blocked_threads", Type.GAUGE, "", "Threads in uninterruptible sleep, mostly storage.", profile=Profile.FULL
@@ -39,7 +39,7 @@ PRESSURE = Family(
 )
 RDMA = {
     way: Family(
-        f"host_rdma_{way}_bytes", Type.COUNTER, "bytes", f"Bytes that an RDMA port {verb}.", labels=("device", "port")
+        f"host_rdma_{way}_bytes", Type.COUNTER, "bytes", f"Bytes {verb} by an RDMA port.", labels=("device", "port")
     )
     for way, verb in (("receive", "received"), ("transmit", "sent"))
 }
@@ -47,7 +47,7 @@ RDMA_ERRORS = Family(
     "host_rdma_errors",
     Type.COUNTER,
     "",
-    "Errors of an RDMA port, by the kernel's name of the counter.",
+    "Errors of an RDMA port, by the kernel's counter name.",
     labels=("device", "port", "error"),
     profile=Profile.FULL,
 )

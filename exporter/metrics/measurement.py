@@ -56,13 +56,17 @@ TENSOR_PIPE = Family(
     labels=(*DEVICE, "pipe"),
     profile=Profile.FULL,
 )
-_SEEN_FROM_GPU = {"transmit": "sent by the GPU (to the host for PCIe)", "receive": "received by the GPU"}
+_FLOW = {
+    f"{link}_{direction}": f"{verb} by the GPU over {name}"
+    for link, name in (("pcie", "PCIe"), ("nvlink", "NVLink"))
+    for direction, verb in (("transmit", "sent"), ("receive", "received"))
+}
 TOTALS = {
     field: Family(
         f"{field}_bytes",
         Type.COUNTER,
         "bytes",
-        f"Bytes {_SEEN_FROM_GPU[field.split('_')[1]]} over {field.split('_')[0]}; headers may be counted in.",
+        f"Bytes {_FLOW[field]}; headers may be included.",
     )
     for field in LINKS
 }
@@ -71,7 +75,7 @@ RATES = {
         f"{field}_bytes_per_second",
         Type.GAUGE,
         "",
-        f"Bytes per second {_SEEN_FROM_GPU[field.split('_')[1]]} over {field.split('_')[0]} in the last window.",
+        f"Bytes per second {_FLOW[field]} in the last window.",
         profile=Profile.FULL,
     )
     for field in LINKS
@@ -81,8 +85,8 @@ OBSERVED = Family(
     Type.COUNTER,
     "seconds",
     "Seconds for which a group of fields was valid: the denominators of the _seconds_total counters. "
-    '"claim" of busy, "parts" of time_seconds_total and limiter_seconds_total, a field\'s name of that field\'s '
-    'counter; "measurement": all reported profiling fields together.',
+    '"claim" for busy, "parts" for time_seconds_total and limiter_seconds_total, a field\'s name for '
+    'its counter; "measurement": all reported profiling fields together.',
     labels=(*DEVICE, "of"),
     profile=Profile.MINIMAL,
 )

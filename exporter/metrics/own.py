@@ -1,10 +1,8 @@
-"""The exporter itself: build, memory, CPU, configuration, web server."""
+"""The exporter itself: build, configuration, web server."""
 
 from __future__ import annotations
 
-import os
 import platform
-import resource
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -24,7 +22,7 @@ RELOAD_OK = Family(
     "config_last_reload_successful",
     Type.GAUGE,
     "",
-    "0 when the last reload was refused and the configuration before it is still in force.",
+    "0 when the last reload was rejected and the previous configuration is still in force.",
     labels=(),
 )
 RELOAD_TIME = Family(
@@ -35,14 +33,7 @@ RELOAD_TIME = Family(
     labels=(),
 )
 CONNECTIONS = Family(
-    "web_connections", Type.COUNTER, "", "Connections by what became of them.", labels=("event",), profile=Profile.FULL
-)
-CPU = Family("process_cpu_seconds", Type.COUNTER, "seconds", "CPU time of the exporter.", labels=(), namespace="")
-RSS = Family(
-    "process_resident_memory_bytes", Type.GAUGE, "bytes", "Resident memory of the exporter.", labels=(), namespace=""
-)
-START = Family(
-    "process_start_time_seconds", Type.GAUGE, "seconds", "When the exporter started.", labels=(), namespace=""
+    "web_connections", Type.COUNTER, "", "Connections by outcome.", labels=("event",), profile=Profile.FULL
 )
 
 
@@ -50,7 +41,6 @@ START = Family(
 class OwnState:
     """What the wiring knows of the daemon; read when a Snapshot is turned into samples."""
 
-    started: float
     reload_successful: bool = True
     reload_timestamp: float = 0.0
     connections: Callable[[], Mapping[str, int]] = dict  # how often what happened, asked for when it is needed
@@ -65,20 +55,5 @@ def own_group(state: OwnState) -> Group:
         yield Sample(RELOAD_TIME, "", state.reload_timestamp)
         for event, count in state.connections().items():
             yield Sample(CONNECTIONS, labels(event=event), count)
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        yield Sample(CPU, "", usage.ru_utime + usage.ru_stime)
-        rss = _resident()
-        if rss is not None:
-            yield Sample(RSS, "", rss)
-        yield Sample(START, "", state.started)
 
-    return Group("The exporter itself", (BUILD, RELOAD_OK, RELOAD_TIME, CONNECTIONS, CPU, RSS, START), collect)
-
-
-def _resident() -> float | None:
-    """Bytes, from /proc/self/statm (proc(5): second number, in pages); None where there is no /proc."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return float(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError, ValueError):
-        return None
+    return Group("The exporter itself", (BUILD, RELOAD_OK, RELOAD_TIME, CONNECTIONS), collect)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.core.quality import ProfilingState
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.fields import CLAIM, PROFILING
 from exporter.metrics.device_labels import device_labels
 from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, join, labels
+from exporter.trust import ProfilingState
 
 UP = Family(
     "up",
@@ -18,16 +18,16 @@ UP = Family(
     labels=("source",),
     profile=Profile.MINIMAL,
 )
-READS = Family("source_reads", Type.COUNTER, "", "Reads of a source that came back.", labels=("source",))
+READS = Family("source_reads", Type.COUNTER, "", "Reads of a source that returned.", labels=("source",))
 FAILURES = Family("source_failures", Type.COUNTER, "", "Reads of a source that failed.", labels=("source",))
 READ_SECONDS = Family(
-    "source_read_seconds", Type.GAUGE, "seconds", "Time the last read of a source took.", labels=("source",)
+    "source_read_seconds", Type.GAUGE, "seconds", "Duration of the last read of a source.", labels=("source",)
 )
 SOURCE_INFO = Family(
     "source",
     Type.INFO,
     "",
-    "Where a device's numbers come from. claim: what the parts take as the driver's claim; form: which inputs exist.",
+    "Where a device's numbers come from. claim: the field used as the driver's claim; form: the available inputs.",
     labels=(*DEVICE, "source", "claim", "form", "simulated", "estimated"),
 )
 FIELD_SUPPORTED = Family(
@@ -49,21 +49,21 @@ REJECTED = Family(
     "rejected_samples",
     Type.COUNTER,
     "",
-    "Values that were refused instead of exported, by field and reason; field line: a line that cannot be parsed.",
+    'Values rejected instead of exported, by field and reason; field="line": a line that cannot be parsed.',
     labels=(*DEVICE, "field", "reason"),
 )
 PROFILING_STATE = Family(
     "profiling_state",
     Type.GAUGE,
     "",
-    "1 for the state that the profiling data is in; ok is always there, 0 when it is another one.",
+    "1 for the current state of the profiling data; ok is always exported, as 0 when the state is another one.",
     labels=(*DEVICE, "state"),
 )
 SUSPECT = Family(
     "suspect_zero",
     Type.GAUGE,
     "",
-    "1 for a field that is exactly 0 where that is hard to believe (PCIe for 5 minutes of active SMs); else absent.",
+    "1 for a field that is exactly 0 where that is implausible (PCIe for 5 minutes of active SMs); otherwise absent.",
     labels=(*DEVICE, "field"),
 )
 EXPECTED = Family(
@@ -73,7 +73,7 @@ PRESENT = Family(
     "present_gpus", Type.GAUGE, "", "GPU boards that the sources list now.", labels=(), profile=Profile.MINIMAL
 )
 SNAPSHOT = Family(
-    "snapshot_timestamp_seconds", Type.GAUGE, "seconds", "When the numbers served here were put together.", labels=()
+    "snapshot_timestamp_seconds", Type.GAUGE, "seconds", "When the numbers served here were computed.", labels=()
 )
 
 

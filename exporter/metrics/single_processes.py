@@ -1,4 +1,4 @@
-"""Single processes on a device, for whoever asks for them: opt-in, bounded, and gone when the process is."""
+"""Individual processes on a device: opt-in, bounded, and gone when the process is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEMORY = Family(
     "process_memory_bytes",
     Type.GAUGE,
     "bytes",
-    "Device memory of one process; only with --processes.families. Absent where the driver does not tell.",
+    "Device memory of one process; only with --processes.families. Absent where the driver does not report it.",
     labels=_LABELS,
     profile=Profile.MINIMAL,
 )
@@ -21,8 +21,8 @@ SM = Family(
     "process_sm_ratio",
     Type.GAUGE,
     "ratio",
-    "Share of the time for which a process had SMs in use, by the driver's samples since the last read; only with "
-    "--processes.families. Absent without a fresh sample, and on MIG, where the driver has none: that is not 0.",
+    "Share of the time in which a process used the SMs, from the driver's samples since the last read; only with "
+    "--processes.families. Absent (not 0) without a fresh sample, and on MIG, where the driver has none.",
     labels=_LABELS,
     profile=Profile.MINIMAL,
 )
@@ -30,7 +30,7 @@ LEFT_OFF = Family(
     "processes_left_off",
     Type.GAUGE,
     "",
-    "Processes of a device that are not shown singly, because it has more than --processes.most.",
+    "Processes of a device beyond --processes.most, which are counted here instead of exported individually.",
     profile=Profile.MINIMAL,
 )
 LONGEST_COMMAND = 64  # characters; the kernel keeps 15, and a process may write what it likes into them
@@ -55,4 +55,4 @@ def _collect(snapshot: Snapshot) -> Iterator[Sample]:
             yield Sample(LEFT_OFF, devices[entity], count)
 
 
-GROUP = Group("Single processes", (MEMORY, SM, LEFT_OFF), _collect)
+GROUP = Group("Individual processes", (MEMORY, SM, LEFT_OFF), _collect)

@@ -13,22 +13,22 @@ STATE = Family(
     "state",
     Type.GAUGE,
     "",
-    "1 for the state that the device is in, after hysteresis, 0 for those it has left; others are absent. "
-    "unknown: an input that would tell is missing.",
+    "1 for the current state of the device, after hysteresis; 0 for earlier states; others are absent. "
+    "unknown: a deciding input is missing.",
     labels=(*DEVICE, "state"),
 )
 STATE_SECONDS = Family(
     "state_seconds",
     Type.COUNTER,
     "seconds",
-    "Seconds in each state that the device has been in.",
+    "Seconds spent in each state.",
     labels=(*DEVICE, "state"),
 )
 THROTTLED = Family(
     "throttled",
     Type.GAUGE,
     "",
-    "1 while clocks are held down for this reason, whatever the state is; 0 after; absent if it never happened.",
+    "1 while clocks are held down for this reason, whatever the state; 0 afterwards; absent if it never happened.",
     labels=(*DEVICE, "reason"),
 )
 

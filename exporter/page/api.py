@@ -156,5 +156,5 @@ def _history(points: Points) -> dict[str, Json]:
 
 
 def _number(value: float | None) -> float | None:
-    """JSON has no NaN and no infinity; the door lets none through, and neither does this."""
+    """JSON has no NaN and no infinity; the range check lets none through, and neither does this."""
     return value if value is not None and math.isfinite(value) else None

@@ -5,18 +5,18 @@ import { html, list, put, svg } from "./dom.js";
 
 const PARTS = ["working", "stalled", "hollow", "unexplained", "idle"];
 const REASONS = {
-  not_supported: "this GPU or driver does not have it",
+  not_supported: "not supported by this GPU or driver",
   not_configured: "switched off",
   not_permitted: "not permitted",
   locked: "another profiler holds it",
   paused: "profiling is paused",
-  out_of_range: "the value was impossible",
-  not_a_number: "the value was no number",
+  out_of_range: "the value was out of range",
+  not_a_number: "the value was not a number",
   contradicted: "another counter of the GPU contradicts the zero",
   stale: "the value cannot be trusted",
   no_data: "no data",
   not_reported: "not reported",
-  not_present: "the GPU is gone",
+  not_present: "the GPU is missing",
   per_instance: "see its instances",
   no_answer: "no answer",
 };
@@ -170,12 +170,12 @@ export class Row {
   }
 
   #quality(gpu) {
-    if (!gpu.present) return ["gone", "listed since the exporter saw it"];
+    if (!gpu.present) return ["gone", "seen earlier, no longer listed"];
     const refused = gpu.quality.rejected.reduce((sum, each) => sum + each.count, 0);
     return [
       PROFILING[gpu.quality.profiling] ?? words(gpu.quality.profiling),
       ...this.#missing(gpu),
-      refused ? `${refused} ${refused === 1 ? "value" : "values"} refused` : "",
+      refused ? `${refused} ${refused === 1 ? "value" : "values"} rejected` : "",
     ];
   }
 
@@ -193,11 +193,11 @@ export class Row {
     const { quality } = gpu;
     const facts = [["UUID", gpu.uuid], ["PCI address", gpu.pci_bus_id], ["driver", gpu.driver_version], ["source", quality.source]];
     facts.push(["limiter", gpu.limiter ?? `– ${because(gpu.absent.limiter)}`]);
-    facts.push(["claimed beyond SM active", gpu.divergence === null ? `– ${because(gpu.absent.divergence)}` : percent(gpu.divergence)]);
+    facts.push(["claim in excess of SM active", gpu.divergence === null ? `– ${because(gpu.absent.divergence)}` : percent(gpu.divergence)]);
     for (const [name, value] of Object.entries(gpu.values)) {
       facts.push([words(name), value === null ? `– ${because(gpu.absent[name])}` : amount(name, value)]);
     }
-    for (const { field, reason, count } of quality.rejected) facts.push([`${words(field)} refused`, `${count}: ${words(reason)}`]);
+    for (const { field, reason, count } of quality.rejected) facts.push([`${words(field)} rejected`, `${count}: ${words(reason)}`]);
     return facts.filter(([, text]) => text);
   }
 }

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import NamedTuple
 
-from exporter.core.ledger import Totals
+from exporter.background.freshness import lifetime
+from exporter.core.ledger import EntityTotals
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.model import Entity
 
@@ -21,7 +22,7 @@ _TOLERANCE = 0.05  # seconds by which the sampler's windows jitter
 PARTS = ("working", "stalled", "hollow", "unexplained", "idle")
 # seconds: of observed time, of the column that has most; the others are means, each over its own observed time
 COLUMNS = ("seconds", "claimed", "sm", *PARTS)
-QUIET_WINDOWS, QUIET_SECONDS = 3.0, 5.0  # longer than both without a Snapshot: the numbers are stale
+QUIET_SECONDS = 5.0  # without a Snapshot, at the least, before the numbers are called stale
 
 
 class Freshness(NamedTuple):
@@ -57,7 +58,7 @@ class History:
         """``now``: real time, for the age alone; points lie on the Snapshots' own time."""
         self._now = now
         self._moments: deque[_Moment] = deque(maxlen=round(KEPT_SECONDS / SPACING))
-        self._before: dict[Entity, Totals] = {}
+        self._before: dict[Entity, EntityTotals] = {}
         self._arrived: float | None = None
         self._pace = 0.0
         self._lock = threading.Lock()
@@ -76,7 +77,7 @@ class History:
                 entities = last.entities
             values = array("f")
             for view in snapshot.entities:
-                values.extend(_point(view, self._before.get(view.device.entity) or Totals()))
+                values.extend(_point(view, self._before.get(view.device.entity) or EntityTotals()))
             self._before = {view.device.entity: view.totals for view in snapshot.entities}
             self._moments.append(_Moment(snapshot.time, snapshot.timestamp, entities, values))
 
@@ -102,13 +103,13 @@ class History:
             if self._arrived is None:
                 return None
             age = self._now() - self._arrived
-            return Freshness(age, age > max(QUIET_SECONDS, QUIET_WINDOWS * self._pace))
+            return Freshness(age, age > lifetime(self._pace, QUIET_SECONDS))
 
 
-def _point(view: EntityView, before: Totals) -> list[float]:
+def _point(view: EntityView, before: EntityTotals) -> list[float]:
     totals = view.totals
     if any(totals.observed.get(of, 0.0) < seconds for of, seconds in before.observed.items()):
-        before = Totals()  # the books began anew: the entity was forgotten and came back
+        before = EntityTotals()  # the books began anew: the entity was forgotten and came back
     claim = view.claim or ""
     observed = {of: totals.observed.get(of, 0.0) - before.observed.get(of, 0.0) for of in (claim, "sm", "parts")}
     values = [

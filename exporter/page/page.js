@@ -68,7 +68,7 @@ class Page {
     }
     const silent = this.#failures >= FAILURES;
     const then = clock(this.#last.timestamp);
-    const says = `The exporter does not answer (${why}). ${silent ? "Nothing is known since" : "The numbers are those of"} ${then}.`;
+    const says = `The exporter does not answer (${why}). ${silent ? "No data since" : "These are the numbers from"} ${then}.`;
     this.#update(this.#last, silent ? this.#last.gpus.map(silenced) : this.#last.gpus, [says]);
   }
 
@@ -76,7 +76,7 @@ class Page {
     list(find("health"), warnings, (text) => html("p", {}, text));
     find("gpus").classList.toggle("old", made.stale || this.#failures > 0);
     const sources = made.sources.map((source) => `${source.name} ${source.up ? "up" : "down"}`).join(", ");
-    put(find("node"), `${made.present_gpus} of ${made.expected_gpus} GPUs · source ${sources || "none"} · numbers of ${clock(made.timestamp)}`);
+    put(find("node"), `${made.present_gpus} of ${made.expected_gpus} GPUs · source ${sources || "none"} · numbers from ${clock(made.timestamp)}`);
     this.#problems(made);
     this.#table(gpus, made.timestamp + (this.#failures ? (performance.now() - this.#received) / 1000 : 0));
   }

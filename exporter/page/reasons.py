@@ -1,8 +1,7 @@
-"""Why a value of an entity is absent: one word a value, the label values of honest_gpu_field_supported and a few more.
+"""Why a value of an entity is absent: one word per value, those of honest_gpu_field_supported and a few more.
 
-``not_present``: the GPU is gone. ``per_instance``: the board is cut into instances, which have the value.
-``not_reported``: the source does not offer it. ``no_data``: it should come, and has not. ``not_configured``: nobody was
-told to look.
+``not_present``: the GPU is missing. ``per_instance``: the board is split into instances, which have the value.
+``not_reported``: the source does not offer it. ``no_data``: expected, but not received. ``not_configured``: disabled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One state a GPU that does not flap: windows of evidence, a least time to stay, limits eased for the state held.
+"""One state per GPU that does not flap: windows of evidence, a minimum duration, limits relaxed for the current one.
 
-The mean over ``hold`` names the state. It is left once that mean has named another for STEADY windows. Under a load
-that comes and goes it may name none for so long: then, after LONG windows, the mean over all of these does.
+The mean over ``hold`` gives the state. It changes once that mean has given another for STEADY windows. Under a load
+that comes and goes it may give none for that long: then, after LONG windows, the mean over all of these decides.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from exporter.state.rolling import Rolling
 from exporter.state.rules import RULES, Evidence, State, Verdict, judge
 from exporter.state.thresholds import Thresholds
 
-HOLD = 30.0  # seconds: the window of the evidence, and the least time in a state (docs/states.md)
+HOLD = 30.0  # seconds: the window of the evidence, and the shortest time in a state (docs/states.md)
 STEADY = 2  # windows: what repeats within a minute cannot change the state, and a step does not pass through others
 LONG = 10  # windows: several periods of any load that is not steady for STEADY, so that its mean hardly moves
-SLACK = 0.15  # share by which limits are eased for the state that is held
+SLACK = 0.15  # share by which limits are relaxed for the current state
 _RATIOS = tuple(each.name for each in fields(Evidence) if each.name not in ("allocated", "processes", "pipes"))
 _PIPE = "pipe:"
 UNSEEN = Verdict(State.UNKNOWN, "not observed for long enough")
@@ -58,15 +58,15 @@ class Tracker:
         lost = found.state is State.UNKNOWN and self._lost(mean)
         if first or lost or now - self._answered >= STEADY * self.hold:
             self._steady = now
-            self._tell(found)
+            self._set(found)
         elif self._steady is not None and now - max(self._steady, self._since) >= LONG * self.hold:
-            told = self._named(_mean(self._long, evidence))
-            self._tell(
-                told._replace(reason=f"{told.reason}; mean over {LONG * self.hold:g} s: the load comes and goes")
+            found = self._named(_mean(self._long, evidence))
+            self._set(
+                found._replace(reason=f"{found.reason}; mean over {LONG * self.hold:g} s: the load comes and goes")
             )
         return self.verdict
 
-    def _tell(self, found: Verdict) -> None:
+    def _set(self, found: Verdict) -> None:
         if found.state is self.verdict.state:
             self.verdict = found
         elif self._observed - self._since >= self.hold:
@@ -91,7 +91,7 @@ class Tracker:
 
 
 def _mean(rolling: Rolling, newest: Evidence) -> Evidence:
-    """Field by field, over the samples that have it; a field that most of the window lacks is lacking."""
+    """Field by field, over the samples that have it; a field missing from most of the window is missing."""
     means = rolling.means()
     ratios: dict[str, Any] = {name: means.get(name) for name in _RATIOS}
     pipes = {name.removeprefix(_PIPE): mean for name, mean in means.items() if name.startswith(_PIPE)}

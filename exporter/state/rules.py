@@ -25,7 +25,7 @@ class State(enum.Enum):
     TRANSFER_BOUND = "transfer_bound"
     COMMUNICATION_BOUND = "communication_bound"
     LAUNCH_BOUND = "launch_bound"
-    STALLED = "stalled"
+    SUSPECTED_HANG = "suspected_hang"
     LATENCY_BOUND = "latency_bound"
     DRAM_BOUND = "dram_bound"
     TENSOR_BOUND = "tensor_bound"
@@ -115,7 +115,7 @@ def _not(condition: bool | None) -> bool | None:
     return None if condition is None else not condition
 
 
-def _stalled(e: Evidence, t: Thresholds) -> bool | None:
+def _suspected_hang(e: Evidence, t: Thresholds) -> bool | None:
     links = every(below(e.pcie, t.pcie_idle, t.slack), below(e.nvlink, t.nvlink_idle, t.slack))
     units = every(below(e.tensor, t.tensor_none, t.slack), below(e.dram, t.dram_none, t.slack))
     return every(above(e.busy, t.busy_full, t.slack), units, links, _low_power(e, t))
@@ -132,8 +132,8 @@ def _communication(e: Evidence, t: Thresholds) -> bool | None:
         above(e.nvlink, t.nvlink_high, t.slack), above(e.rdma, t.nvlink_high, t.slack) if e.rdma is not None else False
     )
     low = every(below(e.tensor, t.tensor_low, t.slack), below(e.dram, t.dram_low, t.slack))
-    told = above(e.collective, t.collective_high, t.slack) if e.collective is not None else False
-    return some(told, every(links, low))
+    traced = above(e.collective, t.collective_high, t.slack) if e.collective is not None else False
+    return some(traced, every(links, low))
 
 
 def _dram(e: Evidence, t: Thresholds) -> bool | None:
@@ -141,8 +141,8 @@ def _dram(e: Evidence, t: Thresholds) -> bool | None:
         return None
     others = max((*e.pipes.values(), e.tensor or 0.0))
     share = e.dram / (e.dram_ceiling or t.dram_ceiling)
-    told = None if e.tensor is None else True  # a tensor pipe that is not measured may be the busiest
-    return every(above(share, t.dram_bound, t.slack), below(others, e.dram, t.slack), told)
+    known = None if e.tensor is None else True  # a tensor pipe that is not measured may be the busiest
+    return every(above(share, t.dram_bound, t.slack), below(others, e.dram, t.slack), known)
 
 
 def _tensor(e: Evidence, t: Thresholds) -> bool | None:
@@ -173,7 +173,7 @@ def _starved(e: Evidence, t: Thresholds) -> bool | None:
     return every(below(e.sm, t.sm_starved, t.slack), gaps, _not(_pcie_high(e, t)), host)
 
 
-def told_starved(e: Evidence, t: Thresholds) -> bool | None:
+def starved_by_trace(e: Evidence, t: Thresholds) -> bool | None:
     """A trace says outright that the program waited for its loader; no other input could decide otherwise."""
     if e.input_wait is None:
         return False
@@ -193,15 +193,19 @@ RULES: tuple[Rule, ...] = (
     Rule(State.UNALLOCATED, _unallocated, "nobody holds it"),
     Rule(State.ALLOCATED_NO_PROCESS, _allocated_no_process, "allocated, but no process uses it"),
     Rule(State.PROCESS_IDLE, _process_idle, "held, but nothing runs"),
-    Rule(State.INPUT_STARVED, told_starved, "the program waits for its loader {e.input_wait:.0%} of the time"),
+    Rule(State.INPUT_STARVED, starved_by_trace, "the program waits for its data loader {e.input_wait:.0%} of the time"),
     Rule(State.TRANSFER_BOUND, _transfer, "PCIe at {e.pcie:.0%} of the link, SM active {e.sm:.0%}"),
-    Rule(State.STALLED, _stalled, "busy {e.busy:.0%} at low power, no unit and no link moves: a hang or a wait"),
-    Rule(State.COMMUNICATION_BOUND, _communication, "links busy, tensor and memory idle"),
+    Rule(
+        State.SUSPECTED_HANG,
+        _suspected_hang,
+        "busy {e.busy:.0%} at low power, no unit or link is active: a hang or a wait",
+    ),
+    Rule(State.COMMUNICATION_BOUND, _communication, "links busy, tensor cores and memory mostly idle"),
     Rule(State.DRAM_BOUND, _dram, "memory at {e.dram:.0%}"),
     Rule(State.TENSOR_BOUND, _tensor, "tensor pipe at {e.tensor:.0%}"),
-    Rule(State.PIPE_BOUND, _pipe, "one arithmetic pipe above half"),
+    Rule(State.PIPE_BOUND, _pipe, "one arithmetic pipe is busy more than half of the time"),
     Rule(State.LAUNCH_BOUND, _launch, "the engine is busy, SM active only {e.sm:.0%}: small kernels or launch gaps"),
-    Rule(State.INPUT_STARVED, _starved, "busy {e.busy:.0%} with gaps, and the host is under pressure"),
+    Rule(State.INPUT_STARVED, _starved, "busy {e.busy:.0%} with gaps, while the host is under pressure"),
     Rule(State.LATENCY_BOUND, _latency, "SM active {e.sm:.0%}, no unit above 40 %: warps wait"),
     Rule(State.MIXED, _mixed, "no single limit"),
 )
@@ -220,4 +224,4 @@ def judge(evidence: Evidence, thresholds: Thresholds) -> Verdict:
                     State.UNKNOWN, f"cannot rule out {', '.join(s.value for s in undecided)}: inputs missing"
                 )
             return Verdict(rule.state, rule.reason.format(e=evidence))
-    return Verdict(State.UNKNOWN, "the inputs that tell are missing")
+    return Verdict(State.UNKNOWN, "the deciding inputs are missing")

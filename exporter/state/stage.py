@@ -1,4 +1,4 @@
-"""The state of every device, once a sampling window, and the seconds spent in each."""
+"""The state of every device, once per sampling window, and the seconds spent in each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_WINDOW = 60.0  # seconds; a longer gap between windows was an outage and
 
 @dataclass(frozen=True, slots=True)
 class StateView:
-    """What a Snapshot holds of one device's state."""
+    """One device's state in a Snapshot."""
 
     verdict: Verdict
     seconds: Mapping[State, float]
@@ -35,7 +35,7 @@ class _Entry:
 
 
 class StateStage:
-    """Keeps one tracker a device."""
+    """Keeps one tracker per device."""
 
     def __init__(self, thresholds: Thresholds, hold: float = HOLD) -> None:
         self._thresholds = thresholds

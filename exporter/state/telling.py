@@ -1,29 +1,29 @@
-"""Log lines about changes of state, a few an hour whatever the load does: the metrics have every change."""
+"""Log lines about changes of state, a few per hour whatever the load does: the metrics have every change."""
 
 from __future__ import annotations
 
 import logging
-from collections import deque
 from dataclasses import dataclass, field
 
+from exporter.background.once import RateLimit, Reported
 from exporter.model import Entity
 from exporter.state.hysteresis import UNSEEN
 from exporter.state.rules import State, Verdict
 
 log = logging.getLogger(__name__)
-MOST_SAID = 4  # lines in a span, a device
+MOST_SAID = 4  # lines per span and device
 SPAN = 3600.0  # seconds
 
 
 @dataclass(slots=True)
 class Teller:
-    """What is said of one device: what ``unknown`` lacks once, and the number of changes that were not written."""
+    """The log of one device: the inputs that ``unknown`` lacks once, and the number of changes not written."""
 
     entity: Entity
     _state: State | None = None  # None before the first
     _changes: int = 0  # since the last line
-    _lines: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_SAID))  # when the last ones were written
-    _missing: set[str] = field(default_factory=set)  # reasons of unknown that have been said
+    _limit: RateLimit = field(default_factory=lambda: RateLimit(MOST_SAID, SPAN))
+    _missing: Reported[str] = field(default_factory=Reported)  # reasons of unknown
 
     def update(self, now: float, verdict: Verdict) -> None:
         """The state after the window that ended ``now``; writes a line when it is due."""
@@ -32,9 +32,9 @@ class Teller:
         before, changed = self._state, verdict.state is not self._state
         self._state = verdict.state
         self._changes += changed
-        if verdict.state is State.UNKNOWN and verdict.reason in self._missing:
+        if not self._changes or not self._limit.allows(now):
             return
-        if not self._changes or (len(self._lines) == MOST_SAID and now - self._lines[0] < SPAN):
+        if verdict.state is State.UNKNOWN and not self._missing.first(verdict.reason):
             return
         state, reason = verdict.state.value, verdict.reason
         if before is None:
@@ -42,8 +42,6 @@ class Teller:
         elif changed and self._changes == 1:
             log.info("%s: %s -> %s: %s", self.entity, before.value, state, reason)
         else:
-            log.info("%s: %s: %s (state changes since the line before: %d)", self.entity, state, reason, self._changes)
-        if verdict.state is State.UNKNOWN:
-            self._missing.add(reason)
-        self._lines.append(now)
+            log.info("%s: %s: %s (state changes since the last line: %d)", self.entity, state, reason, self._changes)
+        self._limit.written(now)
         self._changes = 0

@@ -1,4 +1,4 @@
-"""All thresholds of the state rules (docs/states.md), each with its reason. Configurable: ``state.threshold``."""
+"""All thresholds of the state rules (docs/states.md), each with its reason. Configurable: ``--state.threshold``."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ class Thresholds:
     """Ratios 0..1 of means over the evidence window, unless said otherwise."""
 
     nothing_runs: float = _limit(0.02, "heuristic: below this share of busy time a process counts as idle")
-    pcie_high: float = _limit(0.5, "heuristic: half of the link's raw rate; protocol takes 15-20 % of it")
+    pcie_high: float = _limit(0.5, "heuristic: half of the link's raw rate; the protocol takes 15-20 % of it")
     pcie_idle: float = _limit(0.05, "heuristic: control traffic of a running job stays well below")
     nvlink_high: float = _limit(0.3, "heuristic: NVLink's practical full is about 0.85 of nominal (docs/inputs.md)")
     nvlink_idle: float = _limit(0.02, "heuristic: as pcie_idle; polling over NVLink moves few bytes")
-    collective_high: float = _limit(0.5, "heuristic: more than half of the busy time is in collectives (traces only)")
+    collective_high: float = _limit(
+        0.5, "heuristic: more than half of the busy time is spent in collectives (traces only)"
+    )
     sm_starved: float = _limit(0.3, "heuristic: SM active below this is not compute")
     sm_launch: float = _limit(0.25, "heuristic: engine busy, SMs at a quarter: launches, not kernels, fill the time")
     sm_resident: float = _limit(0.8, "heuristic: warps nearly always resident")
     busy_full: float = _limit(0.95, "a spinning kernel reads 100 (field cases 31, 32); 5 points for rounding")
-    engine_high: float = _limit(0.85, "not 0.9: a kernel that runs 900 ms of each second would sit on the edge")
+    engine_high: float = _limit(0.85, "not 0.9: a kernel that runs for 900 ms of each second would be borderline")
     busy_gaps: float = _limit(0.9, "heuristic: below this the GPU visibly waits between kernels")
     tensor_none: float = _limit(0.01, "field case 31: a spinning collective issues no tensor instruction")
-    dram_none: float = _limit(0.02, "field case 31: and hardly touches memory")
+    dram_none: float = _limit(0.02, "field case 31: a spinning collective hardly touches memory")
     power_low: float = _limit(0.4, "field case 31: util 100 % at 70 W; (P - idle) / (limit - idle)")
     tensor_low: float = _limit(0.15, "heuristic: communication leaves the tensor pipe idle")
     dram_low: float = _limit(0.3, "heuristic: collectives reduce in memory, at a fraction of its rate")
@@ -42,7 +44,7 @@ class Thresholds:
     limiter_low: float = _limit(0.4, "heuristic: warps resident, no unit above this: latency")
     host_pressure: float = _limit(0.1, "heuristic: PSI some; a tenth of the time something waited")
     input_wait: float = _limit(0.3, "heuristic: nearly a third of the time the program waits for its loader")
-    main_thread: float = _limit(0.95, "heuristic: share of a core that the interpreter's main thread takes")
+    main_thread: float = _limit(0.95, "heuristic: share of a core used by the interpreter's main thread")
 
     slack: float = 0.0  # share by which limits are eased for a state that is already held: enter and leave differ
 

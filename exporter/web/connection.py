@@ -137,8 +137,11 @@ class Connection:
         return head
 
     def _await_next(self) -> bool:
-        """Wait, idle, for the first bytes of a next request; False when none comes."""
-        self._waits()
+        """Wait, idle, for the first bytes of a next request; False when none comes.
+
+        The wait has begun with the last bytes of the response, not here: under load this thread gets here late, and
+        the order of the clients must not depend on which thread ran first.
+        """
         self.idle = True
         try:
             return self._receive(time.monotonic() + self._limits.idle_seconds)

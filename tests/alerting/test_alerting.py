@@ -23,6 +23,8 @@ from tests.alerting.mailbox import Mailbox, Message, mailbox
 from tests.attribution.kubernetes.kubelet import Kubelet, pod
 from tests.end_to_end.processes import Daemon, Prometheus, daemon, prometheus, wait_for
 
+pytestmark = pytest.mark.system
+
 WORKLOADS = ("hang", "input-starved", "tiny-kernels", "training-healthy")
 HANG, STARVED, TINY, HEALTHY = WORKLOADS
 UUIDS = {name: f"GPU-51313131-0000-0000-0000-{number:012d}" for number, name in enumerate(WORKLOADS)}

@@ -10,6 +10,8 @@ import yaml
 
 from tests.alerting.compressed import REPOSITORY, compressed, duration, query
 
+pytestmark = pytest.mark.system
+
 FILES = [*sorted((REPOSITORY / "rules").glob("*.yml")), REPOSITORY / "docs" / "examples" / "alertmanager.yml"]
 
 

@@ -15,6 +15,8 @@ import pytest
 from tests.attacks.clients import ELSEWHERE, GET, PATIENCE, connect, many, received
 from tests.attacks.conftest import LIMITS, Attacked
 
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("attacks")]
+
 MANY = 1000
 
 

@@ -12,6 +12,8 @@ import pytest
 from tests.attacks.clients import GET
 from tests.attacks.conftest import LIMITS, Attacked
 
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("attacks")]
+
 SECONDS, EACH_SECOND = 4.0, 250
 OWN = ("127.0.0.1",)  # behind one gateway, or on the same node
 MANY = tuple(f"127.0.3.{number}" for number in range(1, 126))

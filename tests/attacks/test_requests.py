@@ -11,6 +11,8 @@ import pytest
 from tests.attacks.clients import connect, received, said
 from tests.attacks.conftest import LIMITS, Attacked
 
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("attacks")]
+
 STATUS_LINE = re.compile(rb"HTTP/1\.1 ([0-9]{3}) [A-Za-z -]+\r\n")
 SECOND = b"GET /-/healthy HTTP/1.1\r\nHost: node\r\n\r\n"
 

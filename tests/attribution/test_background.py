@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from exporter.attribution.background import STALE_AFTER, Background
+from exporter.attribution.background import STALE_AFTER, AttributionBackground
 from exporter.attribution.holdings import Allocations, AttributionError, Holding, Sharing, Workload
 from exporter.model import Device, Entity
 from tests.end_to_end.processes import wait_for
@@ -38,12 +38,12 @@ class Asked:
 
 
 class Reader:
-    """A Background on a clock that stands still."""
+    """One on a clock that stands still."""
 
     def __init__(self, interval: float = 10.0) -> None:
         self.asked = Asked()
         self.now = 100.0
-        self.background = Background(self.asked, interval, lambda: self.now, lambda: 1e9 + self.now)
+        self.background = AttributionBackground(self.asked, interval, lambda: self.now, lambda: 1e9 + self.now)
 
     def fail(self, error: Exception) -> None:
         def answer() -> Allocations:

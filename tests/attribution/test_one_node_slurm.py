@@ -18,7 +18,7 @@ from exporter.model import Device, Entity
 from tests.attribution.fake_driver import add_gpu
 from tests.attribution.one_node_slurm import OneNodeSlurm, until, why_not
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
+pytestmark = [pytest.mark.system, pytest.mark.skipif(bool(why_not()), reason=why_not())]
 SCRIPTS = Path(__file__).parents[2] / "packaging" / "slurm"
 UUIDS = ("GPU-aaaaaaaa-1111", "GPU-bbbbbbbb-2222", "GPU-cccccccc-3333")  # in the order of PCI addresses: NVML's
 MINORS = (1, 2, 0)  # field case 54: /dev/nvidia0 is NVML's last

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
 import pytest
 
 from exporter.attribution.holdings import AttributionError, Holding, Sharing, Workload
@@ -26,6 +28,7 @@ class Node:
     """A /proc of the host, and the processes that the driver names."""
 
     def __init__(self, proc: Path) -> None:
+        """``proc``: where psutil looks too."""
         self.proc = proc
         self.listed: list[tuple[Entity, int]] = []
         self.jobs: dict[str, Workload] = {}
@@ -36,13 +39,13 @@ class Node:
             lambda uid: {0: "root", 1001: "ada", 1002: "bob"}.get(uid, str(uid)),
             self.jobs.get,
             lambda uid, container: self.pods.get((uid, container)),
-            proc,
         )
 
     def add(self, pid: int, cgroup: str, *entities: Entity, uid: int = 1001, command: str = "python") -> None:
         folder = self.proc / str(pid)
         folder.mkdir(parents=True)
-        (folder / "comm").write_text(f"{command}\n")
+        (folder / "stat").write_text(f"{pid} ({command}) S 1 {' '.join(['0'] * 48)}\n")
+        (folder / "cmdline").write_text(f"{command}\0")
         (folder / "cgroup").write_text(f"0::{cgroup}\n")
         (folder / "status").write_text(f"Name:\t{command}\nPid:\t{pid}\nUid:\t{uid}\t0\t0\t0\n")
         self.listed += [(entity, pid) for entity in entities]
@@ -55,7 +58,8 @@ class Node:
 
 
 @pytest.fixture
-def node(tmp_path: Path) -> Node:
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path / "proc"))
     return Node(tmp_path / "proc")
 
 
@@ -156,6 +160,20 @@ def test_what_cannot_be_resolved_is_counted(node: Node) -> None:
     }
 
 
+@pytest.mark.parametrize("command", ["Uid:\t0\t0\t0", "a) S 1 (b"])
+def test_a_process_chooses_its_name_and_not_its_user(node: Node, command: str) -> None:
+    node.add(10, SESSION, A, command=command)
+    assert node.holders() == [(A, Workload(user="ada"))]
+    assert node.attributor.command(10) == command
+
+
+def test_a_long_command_line_does_not_lengthen_the_name(node: Node) -> None:
+    node.add(10, SESSION, A, command="kernel_keeps_15")
+    (node.proc / "10" / "cmdline").write_text("/opt/kernel_keeps_15_and_no_more\0--epochs\0")
+    node.holders()
+    assert node.attributor.command(10) == "kernel_keeps_15"
+
+
 def test_process_that_comes_and_goes(node: Node) -> None:
     node.add(10, JOB_4, A)
     assert len(node.holders()) == 1
@@ -170,20 +188,19 @@ def test_names_of_processes(node: Node) -> None:
     assert node.attributor.command(10) == ""  # not looked at yet
     node.holders()
     assert [node.attributor.command(pid) for pid in (10, 11, 99)] == ["train", "", ""]
-    (node.proc / "2" / "comm").unlink()  # the ids are of another namespace now, and so are the names
+    (node.proc / "2" / "stat").unlink()  # the ids are of another namespace now, and so are the names
     with pytest.raises(AttributionError):
         node.holders()
     assert node.attributor.command(10) == ""
 
 
-@pytest.mark.parametrize("comm", [None, "bash\n"])
-def test_without_the_hosts_process_ids_nothing_is_claimed(node: Node, comm: str | None) -> None:
+@pytest.mark.parametrize("command", [None, "bash"])
+def test_without_the_hosts_process_ids_nothing_is_claimed(node: Node, command: str | None) -> None:
     """Field case 62. A process id of the host may be another process here: nothing is looked up."""
     node.add(10, JOB_4, A)
-    path = node.proc / "2" / "comm"
-    path.unlink()
-    if comm is not None:
-        path.write_text(comm)
+    shutil.rmtree(node.proc / "2")
+    if command is not None:
+        node.add(2, "/", command=command)
     with pytest.raises(AttributionError, match="not the host's") as caught:
         node.attributor.read(DEVICES)
     assert "hostPID: true" in caught.value.remedy

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.attribution.accounting import Accounting
-from exporter.attribution.background import Background
-from exporter.attribution.holdings import Allocations, AttributionError, Holding, Sharing, Workload
-from exporter.attribution.processes import DriverProcesses
+from exporter.attribution.background import AttributionBackground
+from exporter.attribution.holdings import Allocations, AttributionError, DriverProcesses, Holding, Sharing, Workload
 from exporter.attribution.stage import AttributionStage
 from exporter.attribution.view import AttributionView
 from exporter.model import Device, Entity, ProcessUse
@@ -36,8 +35,10 @@ class Told:
         """Nothing is held."""
 
 
-def source(name: str, holdings: Sequence[Holding] | None, allocatable: frozenset[Entity] | None = None) -> Background:
-    made = Background(Told(name, holdings, allocatable), 10.0, lambda: 0.0, lambda: 0.0)
+def source(
+    name: str, holdings: Sequence[Holding] | None, allocatable: frozenset[Entity] | None = None
+) -> AttributionBackground:
+    made = AttributionBackground(Told(name, holdings, allocatable), 10.0, lambda: 0.0, lambda: 0.0)
     made.read()
     return made
 

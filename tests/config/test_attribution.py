@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psutil
 import pytest
 
 from exporter.attribution.stage import AttributionStage
 from exporter.cli.attribution import build_attribution
+from exporter.cli.stages import build_assembly
 from exporter.config.settings import ConfigError
 from tests.config.test_loading import in_file, loaded
 
@@ -99,3 +101,19 @@ def test_what_does_not_go_together_is_refused_by_file_and_key(
     with pytest.raises(ConfigError, match=message) as raised:
         build_attribution(in_file(tmp_path, text).settings)
     assert str(raised.value).startswith(str(tmp_path / "exporter.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "path"),
+    [
+        (["--source=nvml", "--path.procfs=/host/proc"], "/host/proc"),
+        (["--source=simulated", "--collector.processes", "--path.procfs=/host/proc"], "/host/proc"),
+        (["--source=simulated", "--path.procfs=/host/proc"], "/proc"),  # nothing reads processes
+    ],
+)
+def test_processes_are_read_where_the_hosts_proc_is_mounted(
+    flags: list[str], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(psutil, "PROCFS_PATH", "/proc")
+    build_assembly(loaded(*flags).settings, lambda snapshot: None)
+    assert path == psutil.PROCFS_PATH

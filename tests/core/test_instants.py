@@ -9,9 +9,9 @@ import pytest
 from exporter.clock import VirtualClock
 from exporter.core.ledger import HELD
 from exporter.core.pipeline import Pipeline
-from exporter.core.quality import ProfilingState
 from exporter.core.snapshot import EntityView
 from exporter.model import Absence, Reading
+from exporter.trust import ProfilingState
 from tests.core.building import GPU, batch
 
 Values = Mapping[str, float | Absence]
@@ -95,7 +95,7 @@ def test_a_stall_is_counted_while_processes_are_asked_for_once_a_second() -> Non
     assert view.totals.stall_seconds == pytest.approx(0.4)
 
 
-def test_a_witness_that_is_read_less_often_has_not_moved() -> None:
+def test_a_value_that_is_read_less_often_has_not_moved() -> None:
     feed = Feed()
     for window in range(300):  # profiling does not change at all, and nor does power when it is read
         view = feed.give({**FAST, "power": 300.0} if window % 9 == 0 else FAST)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from exporter.clock import VirtualClock
 from exporter.core.pipeline import FORGET_AFTER, Pipeline
-from exporter.core.quality import ProfilingState
 from exporter.core.snapshot import EntityView
 from exporter.fields import INT64_BLANK, PROFILING
 from exporter.model import Absence, Batch, Entity, Problem, ProcessUse, Reading
+from exporter.trust import ProfilingState
 from tests.core.building import FULL, GPU, batch, device, readings
 
 LOAD: dict[str, float | Absence] = {
@@ -195,7 +195,7 @@ def test_an_idle_gpu_is_not_stuck(pipeline: Pipeline, clock: VirtualClock) -> No
     assert view.totals.parts["idle"] == pytest.approx(50.0)
 
 
-def test_frozen_profiling_is_noticed_by_its_witnesses(pipeline: Pipeline, clock: VirtualClock) -> None:
+def test_frozen_profiling_is_noticed_by_what_moves(pipeline: Pipeline, clock: VirtualClock) -> None:
     moving = [{**LOAD, "power": 300.0 + k % 7} for k in range(130)]
     assert run(pipeline, clock, moving).profiling is ProfilingState.FROZEN
     still = Pipeline(clock, 1.0)

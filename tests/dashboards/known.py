@@ -27,7 +27,7 @@ ASKED_FOR: Labels = {"honest_gpu_allocation_info": frozenset({"owner_kind", "own
 def exported() -> dict[str, frozenset[str]]:
     """Series of the exporter, and of Prometheus, with their labels."""
     found = dict.fromkeys(PROMETHEUS, TARGET)
-    for group in groups(OwnState(0.0)):
+    for group in groups(OwnState()):
         for family in group.families:
             labels = TARGET | set(family.labels)
             if family.type is Type.HISTOGRAM:

@@ -22,7 +22,7 @@ from tests.dashboards.selecting import Selected, selected  # noqa: E402
 def _profiles() -> dict[str, Profile]:
     """Series of the exporter -> the smallest profile that has them."""
     found: dict[str, Profile] = {}
-    for group in groups(OwnState(0.0)):
+    for group in groups(OwnState()):
         for family in group.families:
             for end in ("", "_total", "_bucket"):
                 found[f"{family.full_name}{end}"] = family.profile

@@ -14,6 +14,8 @@ from tests.dashboards.reading import NAMES, Query, panel_queries, variables
 from tests.dashboards.site import Site, site
 from tests.end_to_end.processes import wait_for
 
+pytestmark = pytest.mark.system
+
 pytest.importorskip("grpc", reason="grpcio is not installed: no kubelet")
 
 RANGE, RATE_INTERVAL, STEP = "60s", "10s", "1s"

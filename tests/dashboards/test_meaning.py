@@ -100,7 +100,7 @@ def test_instances_of_a_board_are_one_gpu_of_the_graph(tmp_path: Path) -> None:
         **parts(device(0, "2"), "0+60x30", working="0x30", idle="0+60x30"),
         f"honest_gpu_power_watts{{{device(0)}}}": "300x30",
     }
-    answers = ask(tmp_path, series, 30, ("node-gpu", "GPU $gpu: parts, and what the driver claims"))
+    answers = ask(tmp_path, series, 30, ("node-gpu", "GPU $gpu: parts, and the driver's claim"))
     assert answers == {"working": [pytest.approx(0.5)], "idle": [pytest.approx(0.5)]}
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.end_to_end.processes import Daemon, daemon, fetch, wait_for
 
+pytestmark = pytest.mark.system
+
 GOOD = """# TYPE DCGM_FI_DEV_GPU_UTIL gauge
 DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-1",modelName="Tesla T4"} 91
 DCGM_FI_PROF_DRAM_ACTIVE{gpu="0",UUID="GPU-1",modelName="Tesla T4"} 0.5

@@ -24,6 +24,8 @@ from tests.abi.scenarios.workloads import GEMM, running
 from tests.end_to_end.processes import Daemon, daemon, fetch, wait_for
 from tests.sources.dcgm import nodes
 
+pytestmark = pytest.mark.system
+
 
 class Monotonic:
     """Looks at all counters again and again; each fall is an error."""

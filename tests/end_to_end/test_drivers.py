@@ -23,6 +23,8 @@ from tests.abi.scenarios.nodes import h100_node, mixed_node
 from tests.abi.scenarios.workloads import GEMM, running
 from tests.end_to_end.processes import daemon, fetch, prometheus, wait_for
 
+pytestmark = pytest.mark.system
+
 
 def nvml(scenario: Scenario, folder: Path) -> dict[str, str]:
     return play_nvml(replace(scenario, wall_offset=None), nvml_library(), folder / "nvml", real_time=True).environment()

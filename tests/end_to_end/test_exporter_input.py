@@ -10,6 +10,8 @@ import pytest
 from tests.data import capture
 from tests.end_to_end.processes import daemon, prometheus, serving, wait_for
 
+pytestmark = pytest.mark.system
+
 WINDOW = 10
 
 

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pytest
+
 from tests.abi.dcgm import codes, happenings
 from tests.abi.dcgm.bindings import need_bindings
 from tests.abi.dcgm.build import player_library as dcgm_library
@@ -27,6 +29,8 @@ from tests.abi.scenarios.nodes import h100_node
 from tests.abi.scenarios.workloads import GEMM, running
 from tests.end_to_end.processes import Daemon, Prometheus, daemon, fetch, prometheus, wait_for
 from tests.sources.dcgm import nodes
+
+pytestmark = pytest.mark.system
 
 OVER = "[5m]"  # longer than a test takes
 STUCK = 2  # the GPU whose measurement is stuck at zero
@@ -110,7 +114,7 @@ def test_a_hostengine(tmp_path: Path) -> None:
     )
     calls = (
         happenings.failing("dcgmGetDeviceAttributes", codes.Code.GENERIC_ERROR, BEGIN, 24.0, gpu=6),
-        happenings.hanging("dcgmGetValuesSince_v2", 56.0, 64.0),
+        happenings.hanging("dcgmGetLatestValues_v2", 56.0, 64.0),
     )
     scenario = nodes.node(
         *(nodes.gpu(number) for number in range(7)),

@@ -15,6 +15,8 @@ from tests.abi.nvml.scenario import Process
 from tests.abi.scenarios.nodes import h100_node
 from tests.end_to_end.processes import daemon, wait_for
 
+pytestmark = pytest.mark.system
+
 
 def test_a_pegged_main_thread_is_seen(tmp_path: Path) -> None:
     spinning = subprocess.Popen([sys.executable, "-c", "while True: pass"])

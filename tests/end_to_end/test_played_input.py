@@ -11,6 +11,8 @@ import pytest
 from tests.data import capture
 from tests.end_to_end.processes import daemon, wait_for
 
+pytestmark = pytest.mark.system
+
 ONCE = ("--source.once", "--source.speed=max")
 
 

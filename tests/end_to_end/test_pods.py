@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from exporter.attribution.kubernetes.slices import PATHS
 from tests.attribution.kubernetes.api_double import ApiDouble, api_server
 from tests.attribution.kubernetes.api_objects import api_pod, api_slice
 from tests.attribution.kubernetes.kubelet import Kubelet, claiming, pod
 from tests.end_to_end.processes import daemon, pick, wait_for
+
+pytestmark = pytest.mark.system
 
 GPU = "GPU-51313131-0000-0000-0000-{:012d}"
 

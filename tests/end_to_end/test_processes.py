@@ -15,6 +15,8 @@ from tests.abi.nvml.scenario import Process
 from tests.abi.scenarios.nodes import h100_node
 from tests.end_to_end.processes import Daemon, daemon, wait_for
 
+pytestmark = pytest.mark.system
+
 
 def named(running: Daemon, name: str, label: str) -> dict[str, float]:
     return {series: value for series, value in running.metrics().items() if series.startswith(name) and label in series}

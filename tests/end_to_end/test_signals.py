@@ -9,7 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.end_to_end.processes import daemon, fetch, free_port, wait_for
+
+pytestmark = pytest.mark.system
 
 SIMULATED = ("--source=simulated", "--source.gpus=1")
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.end_to_end.processes import daemon, prometheus, wait_for
 
+pytestmark = pytest.mark.system
+
 GPU = "GPU-51313131-0000-0000-0000-{:012d}"
 
 

@@ -14,6 +14,8 @@ from tests.alerting.compressed import rules
 from tests.dashboards.reading import NAMES, panel_queries
 from tests.end_to_end.processes import Prometheus, wait_for
 
+pytestmark = pytest.mark.system
+
 COUNT = 10
 
 

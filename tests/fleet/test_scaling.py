@@ -15,6 +15,8 @@ from tests.end_to_end.processes import wait_for
 from tests.fleet.scaled import EXAMPLES, Pace, Site, scaled
 from tests.fleet.servers import Server, binary
 
+pytestmark = pytest.mark.system
+
 COUNT = 8
 
 

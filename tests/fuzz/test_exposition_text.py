@@ -18,8 +18,8 @@ from exporter.sources.scrape.source import ExporterSource
 from exporter.sources.scrape.target import parse_target
 from exporter.sources.scrape.text import parse
 from tests.fuzz.budget import fuzzed
-from tests.fuzz.door import assert_fit
 from tests.fuzz.mutation import mutated_bytes, mutated_text
+from tests.fuzz.range_check import assert_fit
 from tests.fuzz.refusal import may_refuse
 
 URL = "http://localhost:9400/metrics"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.host import pressure, rdma
-from exporter.host.proc import Proc
+from exporter.host.processes import KERNEL_NAME, ProcessReader
 from exporter.host.reader import HostReader
 from tests.fuzz.budget import fuzzed
 from tests.fuzz.mutation import mutated_bytes, mutated_text
@@ -26,18 +28,28 @@ PRESSURE = "some avg10=1.50 avg60=0.30 avg300=0.10 total=123456\nfull avg10=0.00
 NUMBERS = ("=", "\n", " ", "-", ".", "nan", "inf", "1e999", "9" * 5000, "²", "٣", "1_0", "\0", "avg10", "some")
 
 
+@pytest.fixture(autouse=True)
+def procfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path / "proc"))
+
+
 @fuzzed()
 @given(st.binary(min_size=1, max_size=60).filter(lambda name: b"\0" not in name))
 def test_a_process_chooses_its_name_and_nothing_else(tmp_path: Path, name: bytes) -> None:
-    (tmp_path / "42").mkdir(exist_ok=True)
-    (tmp_path / "42" / "stat").write_bytes(STAT % name)
-    stat = Proc(str(tmp_path)).stat(42)
-    assert stat is not None
-    assert (stat.name, stat.state, stat.parent, stat.threads) == (name.decode(errors="replace"), "R", 1, 4)
+    for path, content in (("stat", b"btime 1\n"), ("42/stat", STAT % name), ("42/task/42/stat", STAT % name)):
+        (tmp_path / "proc" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "proc" / path).write_bytes(content)
+    (tmp_path / "proc" / "42" / "task" / "43").mkdir(exist_ok=True)
+    (tmp_path / "proc" / "42" / "cmdline").write_bytes(name)
+    found = ProcessReader().read([42]).holders[42]
+    assert found.name == os.fsdecode(name)[:KERNEL_NAME]
+    assert (found.cpu_seconds, found.main_thread_cpu_seconds, found.threads) == (3.0, 3.0, 2)
+    assert (found.runnable_threads, found.blocked_threads) == (1, 0)
 
 
 files = st.fixed_dictionaries(
     {
+        "proc/stat": st.just(b"btime 1\n") | st.binary(max_size=20),
         "proc/42/stat": mutated_bytes(STAT % b"python") | st.binary(max_size=60),
         "proc/42/io": mutated_bytes(IO) | st.binary(max_size=30),
         "proc/42/task/42/stat": mutated_bytes(STAT % b"a) R (b"),
@@ -60,7 +72,7 @@ files = st.fixed_dictionaries(
 @fuzzed(50)
 @given(files, files)
 def test_two_passes_over_any_files(tmp_path: Path, first: dict[str, bytes], second: dict[str, bytes]) -> None:
-    reader = HostReader(tmp_path / "proc", tmp_path / "sys")
+    reader = HostReader(tmp_path / "sys")
     for written in (first, second):
         for name, content in written.items():
             path = tmp_path / name

@@ -14,8 +14,8 @@ from exporter.sources.replay.opening import open_replay
 from exporter.sources.replay.recording import FORMAT, FORMAT_VERSION
 from exporter.sources.replay.traces import TraceError
 from tests.fuzz.budget import fuzzed
-from tests.fuzz.door import assert_fit
 from tests.fuzz.mutation import mutated_bytes, mutated_json, mutated_text
+from tests.fuzz.range_check import assert_fit
 from tests.fuzz.refusal import may_refuse
 
 DEVICE = {

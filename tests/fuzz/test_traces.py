@@ -19,8 +19,8 @@ from exporter.sources.replay.kineto import read_kineto
 from exporter.sources.replay.opening import open_replay
 from exporter.sources.replay.traces import TraceError
 from tests.fuzz.budget import fuzzed
-from tests.fuzz.door import assert_fit
 from tests.fuzz.mutation import mutated_bytes, mutated_json, mutated_text
+from tests.fuzz.range_check import assert_fit
 from tests.fuzz.refusal import may_refuse
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import psutil
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,6 +69,7 @@ def test_owners_are_made_of_safe_characters(cgroup: str, mounts: str) -> None:
 
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+STAT = b"9 (%s) R 1 9 9 0 -1 4194304 100 0 0 0 250 50 0 0 20 0 4 0 12345 " + b"0 " * 30
 STATUS = "Name:\tpython\nUmask:\t0022\nState:\tR (running)\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\n"
 contents = st.one_of(
     mutated_bytes(f"job_id=77\nuser=alice\naccount=physics\nsharing=mps\ngpu={UUID}\ngpu=MIG-{UUID}/3/0\n".encode()),
@@ -107,18 +110,22 @@ def test_any_job_folder(tmp_path: Path, files: dict[str, bytes], with_pipe: bool
     mutated_bytes(CGROUPS.encode()),
     mutated_bytes(MOUNTS.encode()) | st.none(),
     mutated_bytes(STATUS.encode()) | st.none(),
-    st.binary(max_size=10) | st.just(b"kthreadd\n"),
+    mutated_bytes(STAT % b"python") | st.none(),
+    mutated_bytes(STAT % b"kthreadd") | st.just(STAT % b"kthreadd"),
 )
-def test_any_process(tmp_path: Path, cgroup: bytes, mounts: bytes | None, status: bytes | None, second: bytes) -> None:
-    for name, content in (("2/comm", second), ("9/cgroup", cgroup), ("9/mountinfo", mounts), ("9/status", status)):
+def test_any_process(
+    tmp_path: Path, cgroup: bytes, mounts: bytes | None, status: bytes | None, stat: bytes | None, second: bytes
+) -> None:
+    files = {"2/stat": second, "9/cgroup": cgroup, "9/mountinfo": mounts, "9/status": status, "9/stat": stat}
+    for name, content in files.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.unlink(missing_ok=True)
         if content is not None:
             path.write_bytes(content)
-    attributor = ProcessAttributor(lambda: [(Entity(UUID), 9)], UserNames(), proc=tmp_path)
-    with may_refuse(AttributionError):
-        for holding in attributor.read(DEVICES).holdings:
+    with pytest.MonkeyPatch.context() as patch, may_refuse(AttributionError):
+        patch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+        for holding in ProcessAttributor(lambda: [(Entity(UUID), 9)], UserNames()).read(DEVICES).holdings:
             assert_bounded(holding.workload)
 
 

@@ -54,8 +54,8 @@ INPUTS: dict[str, tuple[Callable[[], Source], Profile]] = {
 }
 
 
-def metrics(source: Source, profile: Profile) -> str:
-    """The exposition after a minute of virtual time, without what this very process adds of itself."""
+def last(source: Source) -> Snapshot:
+    """The Snapshot after a minute of virtual time."""
     clock, seen = VirtualClock(), list[Snapshot]()
     assembly = Assembly(seen.append, HardwareStage(load()), StateStage(Thresholds()))
     sampler = Sampler([InlineWorker(source)], Pipeline(clock, 1.0), clock, assembly, interval=1.0)
@@ -63,7 +63,12 @@ def metrics(source: Source, profile: Profile) -> str:
     for _ in range(SECONDS):
         clock.advance(1.0)
         sampler.tick()
-    families = samples(seen[-1], GROUPS, Selection(profile))
+    return seen[-1]
+
+
+def metrics(source: Source, profile: Profile) -> str:
+    """Its exposition, without what this very process adds of itself."""
+    families = samples(last(source), GROUPS, Selection(profile))
     for family, listed in families.items():
         if family.name == "source_read_seconds":  # real time
             listed[:] = [sample._replace(value=0.0) for sample in listed]

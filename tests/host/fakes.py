@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TICK = os.sysconf("SC_CLK_TCK")
+BOOTED = 1_700_000_000  # Unix time
 
 
 @dataclass
@@ -27,10 +28,11 @@ class FakeProcess:
     main_ticks: int = 0
 
 
-def write(root: Path, *processes: FakeProcess, delays: bool | None = True) -> str:
+def write(root: Path, *processes: FakeProcess, delays: bool | None = True) -> None:
     """Makes ``root`` hold these processes and no other."""
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
+    (root / "stat").write_text(f"btime {BOOTED}\n")
     if delays is not None:
         (root / "sys" / "kernel").mkdir(parents=True)
         (root / "sys" / "kernel" / "task_delayacct").write_text(f"{int(delays)}\n")
@@ -50,7 +52,6 @@ def write(root: Path, *processes: FakeProcess, delays: bool | None = True) -> st
             (folder / "task" / str(thread)).mkdir(parents=True)
             ticks = process.main_ticks if thread == process.pid else 0
             (folder / "task" / str(thread) / "stat").write_text(_stat(process, thread, state, ticks, count))
-    return str(root)
 
 
 def _stat(process: FakeProcess, number: int, state: str, ticks: int, threads: int) -> str:

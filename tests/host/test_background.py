@@ -39,7 +39,7 @@ def test_a_pass_that_hangs_leaves_no_old_view_behind() -> None:
     now = 0.0
     host = HostBackground(Scripted(1.0, 2.0), lambda: now, 5.0)
     host.read()
-    now = 14.0
+    now = 15.0
     assert host.view is not None
-    now = 60.0
+    now = 15.5  # three intervals and a half second
     assert host.view is None

@@ -8,7 +8,7 @@ import pytest
 
 from exporter.assembly import Assembly
 from exporter.attribution.accounting import Accounting
-from exporter.attribution.background import Background
+from exporter.attribution.background import AttributionBackground
 from exporter.attribution.holdings import Allocations, Holding, Sharing, Workload
 from exporter.attribution.stage import AttributionStage
 from exporter.clock import VirtualClock
@@ -44,7 +44,7 @@ class _Everybody:
 def snapshot() -> Snapshot:
     """A node on which everything is known, after three minutes."""
     clock, seen = VirtualClock(), list[Snapshot]()
-    holders = Background(_Everybody(), 10.0, clock.monotonic, clock.timestamp)  # type: ignore[arg-type]
+    holders = AttributionBackground(_Everybody(), 10.0, clock.monotonic, clock.timestamp)  # type: ignore[arg-type]
     stage = AttributionStage([holders], Accounting())
     assembly = Assembly(seen.append, HardwareStage(load()), StateStage(Thresholds()), stage)
     source = simulated_source((), 12, loop=True)

@@ -10,7 +10,7 @@ from exporter.metrics.catalogue import GROUPS, Selection, groups
 from exporter.metrics.family import Family, Profile, Type
 from exporter.metrics.own import OwnState
 
-FAMILIES = [family for group in groups(OwnState(0.0)) for family in group.families]
+FAMILIES = [family for group in groups(OwnState()) for family in group.families]
 BASE_UNITS = {"", "seconds", "bytes", "joules", "watts", "celsius", "hertz", "ratio"}
 
 

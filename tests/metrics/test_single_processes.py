@@ -90,7 +90,7 @@ def test_a_list_of_other_devices_does_not_cost_the_page() -> None:
 def test_names_of_commands_cannot_break_the_page(command: str, shown: str | None) -> None:
     """A process writes what it likes into its name."""
     snapshot = Whose(Told(()), {10: command}).window(USES[:1])
-    rendered = Rendered(snapshot, lambda taken: samples(taken, groups(OwnState(0.0)), Selection(Profile.FULL)))
+    rendered = Rendered(snapshot, lambda taken: samples(taken, groups(OwnState()), Selection(Profile.FULL)))
     text = rendered.get((False, False)).decode()
     found = [
         sample.labels.get("command")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from exporter.assembly import Assembly
 from exporter.attribution.accounting import Accounting
-from exporter.attribution.background import Background
+from exporter.attribution.background import AttributionBackground
 from exporter.attribution.holdings import Allocations, Holding, Workload
 from exporter.attribution.stage import AttributionStage, Listing
 from exporter.clock import VirtualClock
@@ -58,7 +58,7 @@ class Whose:
         """``commands``: names of processes, which are then shown singly."""
         self._clock, self._seen = VirtualClock(), list[Snapshot]()
         self._pipeline = Pipeline(self._clock, 1.0)
-        self._source = Background(told, 10.0, self._clock.monotonic, self._clock.timestamp)
+        self._source = AttributionBackground(told, 10.0, self._clock.monotonic, self._clock.timestamp)
         listing = None if commands is None else Listing(lambda pid: (commands or {}).get(pid, ""), most)
         stage = AttributionStage([self._source], Accounting(), _by_pid, listing=listing)
         self._assembly = Assembly(self._seen.append, HardwareStage(load()), StateStage(Thresholds()), stage)

@@ -14,6 +14,7 @@ from tests.packaging.helm import REPOSITORY
 PACKAGE = "honest-gpu-exporter"
 HOME = f"/opt/{PACKAGE}"
 OPTIONS, CONFIG = f"/etc/default/{PACKAGE}", f"/etc/{PACKAGE}/config.yaml"
+DEB_VERSION = VERSION.replace(".dev", "~dev")  # dpkg sorts it before the release, as Python does
 _BUILD = REPOSITORY / "packaging" / "deb" / "build"
 _QUICK = {"DPKG_DEB_COMPRESSOR_TYPE": "gzip", "DPKG_DEB_COMPRESSOR_LEVEL": "1"}  # xz takes longer than all the rest
 
@@ -64,7 +65,7 @@ def newer(deb: Path, folder: Path, number: int) -> Path:
     """A version after ``deb``: another module in place of one, and other comments in a file of the configuration."""
     root = unpack(deb, folder / str(number))
     control = root / "DEBIAN" / "control"
-    control.write_text(control.read_text().replace(f"Version: {VERSION}\n", f"Version: {VERSION}+{number}\n"))
+    control.write_text(control.read_text().replace(f"Version: {DEB_VERSION}\n", f"Version: {DEB_VERSION}+{number}\n"))
     packages = next((root / HOME.lstrip("/")).glob("lib/python3.*/site-packages"))
     (packages / "exporter" / "py.typed").rename(packages / "exporter" / f"renamed-{number}")
     options = root / OPTIONS.lstrip("/")

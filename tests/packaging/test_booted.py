@@ -16,6 +16,8 @@ from tests.packaging.debs import CONFIG, OPTIONS, PACKAGE, Built, newer
 from tests.packaging.machine import Machine
 from tests.packaging.units import NAME
 
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("deb")]
+
 SCORE = 1.6  # as docs/bare-metal.md states it
 NONE = f"{0:016x}"
 CAPABILITIES = {"": NONE, "process-io": f"{1 << 19:016x}", "kubernetes": NONE, "profiling": f"{1 << 21:016x}"}

@@ -21,6 +21,8 @@ from tests.packaging import images, nvidia_packages
 from tests.packaging.node import Mount, Order
 from tests.packaging.runtimes import ENTRYPOINT, IMAGE_VARIABLE, Podman, Running
 
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("image")]
+
 NOBODY = 65534
 SHELLS = ("/usr/bin/dash", "/usr/bin/bash")  # sh is the first
 

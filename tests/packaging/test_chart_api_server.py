@@ -35,6 +35,8 @@ from tests.packaging.helm import Helm, Manifest, config_of, container_of, only, 
 from tests.packaging.test_chart import environment_of
 from tests.packaging.value_sets import VALUE_SETS
 
+pytestmark = pytest.mark.system
+
 NAMES = sorted(VALUE_SETS)
 RIGHTS = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}

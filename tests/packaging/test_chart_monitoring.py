@@ -14,6 +14,8 @@ import yaml
 from tests.packaging.helm import CHART, REPOSITORY, Helm, Manifest, container_of, only
 from tests.packaging.value_sets import VALUE_SETS
 
+pytestmark = pytest.mark.system
+
 KINDS = {"PodMonitor": "podMetricsEndpoints", "ServiceMonitor": "endpoints"}
 
 

@@ -9,6 +9,8 @@ import pytest
 from tests.packaging.helm import Helm, Manifest, container_of, only, pod_of
 from tests.packaging.value_sets import VALUE_SETS
 
+pytestmark = pytest.mark.system
+
 NAMES = sorted(VALUE_SETS)
 HOST_NAMESPACES = ("hostPID", "hostIPC", "hostNetwork")
 

@@ -12,6 +12,8 @@ from tests.data import HERE
 from tests.packaging.helm import Helm, Manifest
 from tests.packaging.value_sets import VALUE_SETS
 
+pytestmark = pytest.mark.system
+
 VERSIONS = ("1.25", "1.31", "1.34")
 NAMES = sorted(VALUE_SETS)
 FOREIGN = ("monitoring.coreos.com/", "cert-manager.io/")

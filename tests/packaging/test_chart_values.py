@@ -11,6 +11,8 @@ import yaml
 
 from tests.packaging.helm import CHART, Helm
 
+pytestmark = pytest.mark.system
+
 
 def api_server(**values: Any) -> dict[str, Any]:
     """With the kubelet asked, and these values of the API server."""

@@ -14,10 +14,12 @@ import pytest
 
 from exporter.version import VERSION
 from tests.end_to_end.processes import fetch, free_port, parse, pick, wait_for
-from tests.packaging.debs import CONFIG, HOME, OPTIONS, PACKAGE, Built, comment, field, newer, unpack
+from tests.packaging.debs import CONFIG, DEB_VERSION, HOME, OPTIONS, PACKAGE, Built, comment, field, newer, unpack
 from tests.packaging.helm import REPOSITORY
 from tests.packaging.machine import Machine
 from tests.packaging.units import NAME
+
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("deb")]
 
 JOBS = f"/run/{PACKAGE}/jobs"
 SIMULATED_GPU = "GPU-51313131-0000-0000-0000-000000000001"  # the second one
@@ -35,7 +37,7 @@ def machine(own_root: Path, built: Built, tmp_path_factory: pytest.TempPathFacto
 
 def test_two_builds_are_the_same_file(built: Built) -> None:
     assert built.first.read_bytes() == built.second.read_bytes()
-    assert field(built.first, "Version") == VERSION
+    assert field(built.first, "Version") == DEB_VERSION
 
 
 def test_what_it_needs_is_the_python_it_was_built_with(built: Built) -> None:
@@ -173,7 +175,7 @@ def an_upgrade_keeps_what_was_edited(machine: Machine, deb: Path) -> None:
     assert re.findall("^Configuration file '(.*)'$", asked, re.MULTILINE) == [OPTIONS]
     assert machine.path("/tmp/asked").read_text() == f"{NAME} restart\n"
     assert machine.run("dpkg-query", "-W", "-f", "${Status} ${Version}", PACKAGE).stdout == (
-        f"install ok installed {VERSION}+2"
+        f"install ok installed {DEB_VERSION}+2"
     )
     assert {path: machine.path(path).read_text() for path in edited} == edited
     assert machine.path(f"{OPTIONS}.dpkg-dist").read_text().startswith(comment(2))

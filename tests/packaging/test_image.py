@@ -19,6 +19,8 @@ from tests.end_to_end.processes import free_port, serving
 from tests.packaging.helm import REPOSITORY
 from tests.packaging.runtimes import ENTRYPOINT
 
+pytestmark = pytest.mark.system
+
 DOCKERFILE = (REPOSITORY / "Dockerfile").read_text()
 HEALTHCHECK = REPOSITORY / "packaging" / "image" / "healthcheck.py"
 

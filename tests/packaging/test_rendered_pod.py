@@ -24,6 +24,8 @@ from tests.packaging.runtimes import Bubblewrap, Podman, Running, Runtime
 from tests.web.clients import get
 from tests.web.conftest import Authority
 
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("image")]
+
 SIMULATED: dict[str, Any] = {"type": "simulated", "gpus": 2}
 PATIENCE = 30.0  # seconds until a test gives up
 POD_RESOURCES = "/var/lib/kubelet/pod-resources"

@@ -23,6 +23,8 @@ from tests.packaging.units import DROP_INS, NAME, SYSTEMD, UNIT, Unit
 from tests.web.clients import get
 from tests.web.conftest import Authority
 
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("deb")]
+
 # Exposure by `systemd-analyze security`, 0 to 10, as docs/bare-metal.md states it.
 SCORES = {"": 1.6, "process-io": 2.0, "kubernetes": 2.0, "profiling": 2.1}
 PAGE = (REPOSITORY / "docs" / "bare-metal.md").read_text()

@@ -78,7 +78,7 @@ def test_a_full_node_has_the_shape_and_its_numbers() -> None:
     assert first["absent"] == {}
     assert parsed["history"]["timestamps"][-1] == parsed["timestamp"]
     assert set(parsed["history"]["gpus"]) == {gpu["id"] for gpu in parsed["gpus"]}
-    assert parsed["warnings"] == ["SIMULATED: the numbers of this node are made up, by request."]
+    assert parsed["warnings"] == ["SIMULATED: the numbers of this node are made up, on request."]
 
 
 def test_a_board_in_instances_points_at_them() -> None:
@@ -119,7 +119,7 @@ def test_a_gpu_that_is_gone_has_no_values_left() -> None:
     assert here["values"]["busy"] == 0.5
     assert not gone["present"]
     assert set(gone["absent"].values()) == {"not_present"}
-    assert "1 of 2 GPUs cannot be seen any more." in parsed["warnings"]
+    assert "1 of 2 GPUs are missing." in parsed["warnings"]
 
 
 FORBIDDEN = [value("busy", 0.9), absent("sm", Absence.NOT_PERMITTED), absent("dram", Absence.NOT_PERMITTED)]

@@ -21,7 +21,10 @@ from tests.page.nodes import Node, many_instances, serving
 
 playwright: Any = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (PyPI playwright)")
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (Debian package chromium)")
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (Debian package chromium)"),
+]
 
 SCREENSHOTS = Path(__file__).parents[2] / "docs" / "screenshots"
 FLAGS = (
@@ -204,7 +207,7 @@ def test_an_exporter_that_went_away_and_came_back(browser: Any) -> None:
         says(page, ".number", "%")
         server.stop()
         says(page, "#health", "does not answer")
-        says(page, "#health", "Nothing is known")
+        says(page, "#health", "No data since")
         assert set(page.locator(".number").all_inner_texts()) == {"–"}
         assert "no answer" in page.locator("tbody tr").first.inner_text()
         again = WebServer([f"{host}:{port}"], Routes(endpoints(content, "/metrics")))

@@ -32,6 +32,8 @@ from tests.sources.scrape.servers import Answer, drips, reply, silent
 from tests.sources.scrape.servers import serving as answering
 from tests.web.samples import USERS, load
 
+pytestmark = pytest.mark.system
+
 FRESH = Freshness(0.1, False)
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

@@ -21,7 +21,7 @@ class Case:
 
 TINY = Gpu(busy=(0.97, 0.9), sm=(0.9, 0.01), tensor=(0.5, 0.002), dram=(0.4, 0.001))
 IDLE = Gpu(busy=(0.97, 0.0), sm=(0.9, 0.0), tensor=(0.5, 0.0), dram=(0.4, 0.0))
-HANG = Gpu(busy=(0.97, 1.0), sm=(0.9, 0.03), tensor=(0.5, 0.0), dram=(0.4, 0.0), state="stalled")
+HANG = Gpu(busy=(0.97, 1.0), sm=(0.9, 0.03), tensor=(0.5, 0.0), dram=(0.4, 0.0), state="suspected_hang")
 STARVED = Gpu(busy=(0.97, 0.2), sm=(0.9, 0.15), state="input_starved", tensor=(0.5, 0.1), dram=(0.4, 0.1))
 SPINNING = Gpu(busy=(0.97, 0.99), sm=(0.9, 0.35), state="communication_bound", tensor=(0.5, 0.05), dram=(0.4, 0.1))
 LAZY = Gpu(sm=(0.9, 0.3))

@@ -12,6 +12,8 @@ from tests.rules.cases import CASES, EFFICIENCY, HEALTH, LAZY, LOCKED, OLD, PEER
 from tests.rules.nodes import GONE, WELL, WRONG, Counter, Gauge, Gpu, Node, played
 from tests.rules.promtool import ALERTS, Fired, fired
 
+pytestmark = pytest.mark.system
+
 WINDOW = 17  # minutes: the longest rate window, and the evaluations on the way from series to alert
 SOON = [name for name, case in EFFICIENCY.items() if case.wait <= 30]
 

@@ -10,6 +10,8 @@ import pytest
 from tests.rules.nodes import WELL, Gauge, Gpu, Node, Spec, played
 from tests.rules.promtool import Value, rules, values
 
+pytestmark = pytest.mark.system
+
 MINUTES = 75  # more than an hour, for increase1h
 PRICE: Mapping[str, Spec] = {'honest_gpu_price_per_hour{currency="EUR"}': Gauge(2, 2)}
 WORKS = Gpu(more=PRICE)  # busy .97, SM .9, tensor .5, DRAM .4: working .5, stalled .4, hollow .07, idle .03

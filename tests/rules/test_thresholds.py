@@ -12,6 +12,8 @@ from tests.rules.cases import TINY
 from tests.rules.nodes import WELL, WRONG, Node, played
 from tests.rules.promtool import FILES, fired, rules
 
+pytestmark = pytest.mark.system
+
 THRESHOLDS = next(path for path in FILES if path.name == "thresholds.yml")
 SET = "{} * cluster:honest_gpu_up:group"
 

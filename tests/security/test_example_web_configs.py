@@ -13,6 +13,8 @@ from exporter.web.config_format import read_settings
 from exporter.web.web_config import Security
 from tests.web.conftest import Authority
 
+pytestmark = pytest.mark.system
+
 EXAMPLES = sorted((Path(__file__).parents[2] / "docs" / "examples" / "web").glob("*.yml"))
 
 

@@ -25,6 +25,8 @@ from tests.end_to_end.processes import daemon, prometheus, wait_for
 from tests.end_to_end.test_pods import GPU
 from tests.test_exposition import collect, snapshot
 
+pytestmark = pytest.mark.system
+
 HOSTILE = [
     'a"} 1\nhonest_gpu_up{source="forged"} 0\n# ',
     'a\\",pod="other',

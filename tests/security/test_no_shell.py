@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.system
+
 PACKAGE = Path(__file__).parents[2] / "exporter"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

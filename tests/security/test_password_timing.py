@@ -15,6 +15,8 @@ import pytest
 
 from exporter.web.auth import Authenticator, Verdict
 
+pytestmark = pytest.mark.alone
+
 COST, GUESSES, TELLING = 5, 300, 0.15
 USERS = {f"user{number}": bcrypt.hashpw(b"s3cret", bcrypt.gensalt(COST)).decode() for number in range(20)}
 

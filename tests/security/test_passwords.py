@@ -17,6 +17,8 @@ from tests.attacks.clients import connect, received
 from tests.end_to_end.processes import Daemon, fetch, prometheus, wait_for
 from tests.security.conftest import Serve
 
+pytestmark = pytest.mark.system
+
 COST = 10
 HASHES = {user: bcrypt.hashpw(b"s3cret", bcrypt.gensalt(COST)).decode() for user in ("scrape", "other")}
 

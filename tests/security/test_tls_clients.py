@@ -20,6 +20,8 @@ from tests.end_to_end.processes import Daemon, parse, pick, prometheus, wait_for
 from tests.security.conftest import Curl, Serve
 from tests.web.conftest import Authority, Identity
 
+pytestmark = pytest.mark.system
+
 MUTUAL = """\
 tls_server_config:
   cert_file: server.crt

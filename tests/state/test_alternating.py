@@ -127,10 +127,10 @@ def test_a_mean_on_the_edge_of_two_states_changes_at_most_each_five_minutes() ->
 @pytest.mark.parametrize(
     ("first", "then", "expected"),
     [
-        (ON, SPIN, State.STALLED),
+        (ON, SPIN, State.SUSPECTED_HANG),
         (ON, OFF, State.PROCESS_IDLE),
         (OFF, ON, State.TENSOR_BOUND),
-        (OFF, SPIN, State.STALLED),
+        (OFF, SPIN, State.SUSPECTED_HANG),
         (SPIN, ON, State.TENSOR_BOUND),
     ],
 )
@@ -193,7 +193,7 @@ def test_what_unknown_lacks_is_said_once(caplog: pytest.LogCaptureFixture) -> No
 def test_changes_that_are_not_written_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     found = play(load(300, 300), 5 * HOUR)
     told = lines(caplog)
-    counts = [int(line.partition("line before: ")[2].rstrip(")")) if "line before" in line else 1 for line in told]
+    counts = [int(line.partition("last line: ")[2].rstrip(")")) if "last line" in line else 1 for line in told]
     assert told[:2] == [
         "GPU-0: tensor_bound: tensor pipe at 65%",
         "GPU-0: tensor_bound -> process_idle: held, but nothing runs",
@@ -206,4 +206,4 @@ def test_the_state_in_which_the_changes_end_is_written_when_there_is_room(caplog
     play(itertools.chain(itertools.islice(load(300, 300), 3000), itertools.repeat(ON)), 3 * HOUR)
     told = lines(caplog)
     assert len(told) == MOST_SAID + 1
-    assert "tensor_bound: tensor pipe at 65% (state changes since the line before: " in told[-1]
+    assert "tensor_bound: tensor pipe at 65% (state changes since the last line: " in told[-1]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.page.history import PARTS
 from exporter.state.hysteresis import Tracker
 from exporter.state.rules import Evidence, State, judge
 from exporter.state.thresholds import Thresholds, reasons
@@ -47,7 +48,7 @@ FIELD = {
     ),
     "NCCL hang: 100 % at 70 W (field case 31)": (
         Evidence(busy=1.0, engine=1.0, sm=0.03, tensor=0.0, dram=0.0, power_at_most=0.1, pcie=0.01, nvlink=0.0),
-        State.STALLED,
+        State.SUSPECTED_HANG,
     ),
     "copies fill the link": (
         Evidence(busy=0.4, sm=0.1, tensor=0.0, dram=0.1, pcie=0.8, nvlink=0.0, power=0.2),
@@ -119,6 +120,10 @@ def test_a_state_is_held_for_its_time(script: list[tuple[float, Evidence]]) -> N
         if tracker.feed(now, seconds, evidence).state is not before:
             changes.append(now)
     assert all(b - a >= 30.0 - 1e-9 for a, b in itertools.pairwise(changes))
+
+
+def test_no_state_is_called_as_a_part_of_the_time_is() -> None:
+    assert not {state.value for state in State} & set(PARTS)
 
 
 def test_every_threshold_has_its_reason() -> None:

@@ -31,7 +31,7 @@ EXPECTED = {  # workload -> state, why
     "communication-bound": State.COMMUNICATION_BOUND,  # NVLink full, tensor and memory idle
     "memory-bound": State.DRAM_BOUND,
     "launch-bound": State.LAUNCH_BOUND,  # defensible: input_starved, its main thread is pegged too
-    "hang": State.STALLED,
+    "hang": State.SUSPECTED_HANG,
     "idle-allocated": State.PROCESS_IDLE,
     "power-throttled": State.TENSOR_BOUND,  # and throttled
     "idle": State.UNALLOCATED,

@@ -14,12 +14,13 @@ from exporter.attribution.kubernetes.cluster import Cluster
 from exporter.attribution.kubernetes.device_ids import Resolver, parse
 from exporter.attribution.kubernetes.pod_resources import Grant
 from exporter.attribution.kubernetes.slices import DRIVER
+from exporter.background.once import Reported
 from exporter.model import Device, Entity
 
 log = logging.getLogger(__name__)
 RESOURCES = ("nvidia.com/*",)
 CLAIMED = "claimed_device"  # a GPU for certain, where other ids may be of what else is called nvidia.com/...
-MOST_SAID = 1000  # ids that are remembered as said
+MOST_REPORTED = 1000  # ids that are written to the log
 ALLOCATABLE_EVERY = 60.0  # seconds: it changes when a GPU falls sick or a plugin is restarted
 
 
@@ -55,7 +56,7 @@ class KubernetesAttributor:
         self._kubelet, self._resources, self._replicas = kubelet, resources, replicas
         self._cluster = cluster or Cluster()
         self._monotonic = monotonic
-        self._said: set[str] = set()
+        self._reported: Reported[str] = Reported(MOST_REPORTED)
         self._offered: tuple[float, list[str] | None] = (float("-inf"), None)
 
     def read(self, devices: Sequence[Device]) -> Allocations:
@@ -124,8 +125,7 @@ class KubernetesAttributor:
 
     def _say(self, kind: str, grant: Grant) -> None:
         """Each id once."""
-        if grant.device not in self._said and len(self._said) < MOST_SAID:
-            self._said.add(grant.device)
+        if self._reported.first(grant.device):
             pod = f"{grant.namespace}/{grant.pod}"
             log.warning(
                 "device %r (%s) of pod %s is not a GPU of this node: %s", grant.device, grant.resource, pod, kind

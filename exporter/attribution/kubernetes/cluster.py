@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from exporter.attribution.background import SourceHealth
 from exporter.attribution.holdings import Workload
-from exporter.attribution.kubernetes.following import Following
 from exporter.attribution.kubernetes.pod_facts import PodFacts
 from exporter.attribution.kubernetes.slices import Slice, uuid_of
+
+if TYPE_CHECKING:  # the kubelet's list alone needs no client of the API server, which loads ssl and http.client
+    from exporter.attribution.kubernetes.following import Following
 
 PODS = "kubernetes_api"
 PODS_PATH = "/api/v1/pods"

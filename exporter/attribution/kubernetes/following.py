@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
@@ -12,6 +11,10 @@ from typing import Generic, Protocol, TypeVar
 from exporter.attribution.background import SourceHealth
 from exporter.attribution.holdings import AttributionError
 from exporter.attribution.kubernetes.api_server import Absent, Gone, Json
+from exporter.background.backoff import Backoff
+from exporter.background.freshness import LastKnown
+from exporter.background.once import Condition
+from exporter.background.repeating import RepeatingTask
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -54,63 +57,53 @@ class Following(Generic[T]):
         self.name = name
         self._server, self._paths, self._selector, self._keep = server, paths, selector, keep
         self._monotonic, self._timestamp = monotonic, timestamp
-        self._wait = wait
+        self._first_wait, longest = wait
+        self._backoff = Backoff(self._first_wait, longest, calm=2 * longest)
         self._path = ""  # the version that there is
         self._objects: dict[Key, T] = {}
         self._version = ""  # of the copy; empty: list first
-        self._alive: tuple[float, float] | None = None  # the last sign of life: (monotonic, Unix seconds)
-        self._reason = "not read yet"
+        self._alive: LastKnown[float] = LastKnown(STALE_AFTER)  # the last sign of life, in Unix seconds
+        self._condition = Condition()
         self._left_out = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._task = RepeatingTask(name, self._step)
 
     def start(self) -> None:
-        self._thread.start()
+        self._task.start()
 
     def stop(self, timeout: float) -> None:
         """End the thread; one that hangs is left behind."""
-        self._stop.set()
+        self._task.stop()
         self._server.interrupt()
-        if self._thread.is_alive():
-            self._thread.join(timeout)
+        self._task.join(timeout)
 
     @property
     def objects(self) -> Mapping[Key, T]:
         """The copy; empty when it is too old to be believed. A Mapping that does not change: safe from any thread."""
-        alive = self._alive
-        return {} if alive is None or self._monotonic() - alive[0] > STALE_AFTER else self._objects
+        return {} if self._alive.fresh(self._monotonic()) is None else self._objects
 
     @property
     def health(self) -> SourceHealth:
-        alive = self._alive
-        late = alive is None or self._monotonic() - alive[0] > STALE_AFTER
         return SourceHealth(
             self.name,
-            up=not self._reason and not late,
-            last_success=None if alive is None else alive[1],
+            up=self._condition.up and self._alive.fresh(self._monotonic()) is not None,
+            last_success=self._alive.value,
             unresolved={"left_out": self._left_out} if self._left_out else {},
-            reason=self._reason,
+            reason=self._condition.reason,
         )
 
-    def _run(self) -> None:
-        first, longest = self._wait
-        wait, failed_at = first, self._monotonic()
-        while not self._stop.is_set():
-            try:
-                self._follow()
-            except AttributionError as error:
-                self._failed(f"{error}{f' ({error.remedy})' if error.remedy else ''}")
-            except Exception as error:
-                if not self._stop.is_set():  # interrupted, a library may raise whatever it likes
-                    log.exception("attribution %s failed in a way it did not foresee", self.name)
-                    self._failed(f"{type(error).__name__}: {error}")
-            else:
-                continue
-            if self._monotonic() - failed_at > 2 * longest:  # it went well for a while
-                wait = first
-            failed_at = self._monotonic()
-            self._stop.wait(wait * random.uniform(0.5, 1.5))  # so that the nodes do not come back all at once
-            wait = min(2 * wait, longest)
+    def _step(self) -> float:
+        try:
+            self._follow()
+        except AttributionError as error:
+            self._failed(f"{error}{f' ({error.remedy})' if error.remedy else ''}")
+        except Exception as error:
+            if not self._task.stopping:  # interrupted, a library may raise whatever it likes
+                log.exception("attribution %s failed in a way it did not foresee", self.name)
+                self._failed(f"{type(error).__name__}: {error}")
+        else:
+            return self._first_wait * random.uniform(0.1, 0.3)  # a server that ends each watch at once is spared
+        wait = self._backoff.failed(self._monotonic())
+        return wait * random.uniform(0.5, 1.5)  # so that the nodes do not come back all at once
 
     def _follow(self) -> None:
         """A list if there is none yet, and one watch."""
@@ -125,9 +118,6 @@ class Following(Generic[T]):
             log.debug("attribution %s: the API server has forgotten our version, listing anew", self.name)
         except Absent as absent:
             raise AttributionError(f"{absent} any more") from absent
-        if self._stop.is_set():
-            return
-        self._stop.wait(self._wait[0] * random.uniform(0.1, 0.3))  # one that ends each watch at once is spared
 
     def _list(self) -> None:
         path, listed = self._first_there_is()
@@ -177,14 +167,13 @@ class Following(Generic[T]):
         return self._keep(item) if isinstance(item, dict) else None
 
     def _sign_of_life(self) -> None:
-        if self._reason:
+        self._alive.update(self._timestamp(), self._monotonic())
+        if self._condition.worked():
             log.info("attribution %s is read", self.name)
-        self._alive, self._reason = (self._monotonic(), self._timestamp()), ""
 
     def _failed(self, reason: str) -> None:
-        if reason != self._reason and not self._stop.is_set():
+        if self._condition.failed(reason) and not self._task.stopping:
             log.warning("attribution %s cannot be read, the kubelet's list is used alone: %s", self.name, reason)
-        self._reason = reason
         self._version = ""  # whatever it was, a new list mends it
 
 

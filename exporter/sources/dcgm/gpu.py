@@ -12,18 +12,18 @@ from exporter.sources.dcgm.errors import CallFailed, Code
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.latest import Latest
 from exporter.sources.dcgm.measurement import ENGINES, Measurement
-from exporter.sources.dcgm.native import NativeBytes
 from exporter.sources.dcgm.neighbours import Neighbours
+from exporter.sources.dcgm.second_counters import NvlinkCount, PcieTotals
 from exporter.sources.dcgm.session import GPU, GPU_INSTANCE
 from exporter.sources.dcgm.timeline import TimeLine
 from exporter.sources.dcgm.tracks import Tracks
 from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, NVLINK_THROUGHPUT, SPECS, Row, blank_of
-from exporter.sources.dcgm.watches import Terms, Watch, watch_most
-from exporter.sources.dcgm.witness import NvlinkWitness
+from exporter.sources.dcgm.watches import Terms, Unread, Watch, watch_most
+from exporter.trust import THRESHOLDS
 
 CONTEXT_PACE = 1.0  # seconds: power, clocks and memory are not read faster than that, ...
 SLOW_PACE = 5.0  # ... and what hardly changes not faster than that
-SILENT = 5.0  # intervals without any profiling sample that look like a dead watch
+SETTLED = 0.85  # seconds for which instants are not handed on again: in the pipeline each stands a little longer
 
 _ENGINE_IDS = tuple(IDS[name] for name in (*ENGINES, *TENSOR_PIPES) if name in IDS)
 _LINK_IDS = (*(IDS[name] for name in LINKS), *NATIVE_BYTES)
@@ -46,6 +46,8 @@ class _Plain:
     entities: tuple[Entity, ...]
     watch: Watch | None
     refused: Mapping[int, CallFailed]
+    settled: float = float("-inf")
+    """When its instants were last handed on."""
 
 
 @dataclass
@@ -87,8 +89,10 @@ class Gpu:
         self._entity_groups: list[EntityGroup] = []
         self._plain: list[_Plain] = []
         self._measured: list[_Measured] = []
-        self._native = NativeBytes(board.entity)
-        self._nvlink = NvlinkWitness()
+        self._devices_of: object = None
+        self._devices: list[Device] = []
+        self._pcie = PcieTotals(board.entity)
+        self._nvlink = NvlinkCount()
         instances = {(GPU_INSTANCE, each.number): Entity(board.uuid, each.id) for each in board.instances}
         self._tracks = Tracks({(GPU, board.number): board.entity, **instances})
         try:
@@ -110,7 +114,7 @@ class Gpu:
         if self.board.cut:
             readings += [_absent(self.board.entity, name, line.now, Absence.NOT_SUPPORTED) for name in CLAIM]
         problems = [problem for each in self._measured for problem in each.measurement.problems]
-        devices = self.board.devices(self._expected)
+        devices = self._listed()
         if links is not None:
             readings.append(links)
             devices[0] = replace(devices[0], fields=devices[0].fields | {links.field})
@@ -179,18 +183,22 @@ class Gpu:
             measurement.ensure(Terms.of_means(self._interval), since, now)
             measured.begun = now
             self._tracks.cut(measurement.wanted)
-            self._native.cut()
+            self._pcie.cut()
 
     def _read_plain(self, plain: _Plain, line: TimeLine, rows: list[Row]) -> list[Reading]:
         readings: list[Reading] = []
-        watch = plain.watch
+        watch, fresh = plain.watch, list[Row]()
         if watch is not None:
             fresh = watch.read(line)
             _still_watched(fresh)
             rows += fresh
-            self._nvlink.hear(fresh)
+            self._nvlink.note(fresh)
             readings += self._tracks.feed(fresh, watch.terms.interval, line.place)
         now, delivered = line.now, _delivered(readings)
+        instants = watch is None or watch.terms.unread is Unread.NOTHING
+        if instants and not fresh and now - plain.settled < SETTLED:
+            return readings
+        plain.settled = now
         for entity in plain.entities:
             if watch is not None:
                 readings += self._tracks.settle(entity, watch.ids, watch.terms.interval, now, delivered)
@@ -211,10 +219,10 @@ class Gpu:
             fresh = watch.read(line)
             _still_watched(fresh)
             readings = self._tracks.feed(fresh, watch.terms.interval, line.place)
-            readings = self._native.prefer(fresh, watch.terms.interval, line.place, readings)
-            readings = self._nvlink.judge(readings)
+            readings = self._pcie.prefer(fresh, watch.terms.interval, line.place, readings)
+            readings = self._nvlink.check(readings)
             last = max(self._tracks.last(entity, watch.ids) or measured.begun for entity in measured.entities)
-            silent = line.now - max(last, measured.begun) > SILENT * watch.terms.interval
+            silent = line.now - max(last, measured.begun) > THRESHOLDS.silent_intervals * watch.terms.interval
             measurement.observe(fresh, busy, line.now, silent=silent)
         now, delivered = line.now, _delivered(readings)
         for entity in measured.entities:
@@ -226,6 +234,14 @@ class Gpu:
             return readings
         measurement.excuse(now)
         return _as_paused(readings)
+
+    def _listed(self) -> list[Device]:
+        """The board and its instances. They are the same as before unless other fields are watched."""
+        watched = tuple(watch.ids for plain in self._plain if (watch := plain.watch) is not None)
+        state = (watched, tuple(measured.measurement.expected for measured in self._measured))
+        if state != self._devices_of:
+            self._devices_of, self._devices = state, self.board.devices(self._expected)
+        return list(self._devices)
 
     def _expected(self, entity: Entity) -> frozenset[str]:
         ids: list[int] = []

@@ -10,32 +10,28 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from exporter.background.backoff import Backoff
 from exporter.model import Absence, Problem
-from exporter.sources.dcgm.backoff import Backoff
 from exporter.sources.dcgm.entities import Board
 from exporter.sources.dcgm.errors import COMBINATION_REFUSED, CallFailed, Code
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.latest import Latest
 from exporter.sources.dcgm.offers import Offer, offered, offers_of, one_pass
-from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, Row, blank_of
+from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, SPECS, Row, blank_of
 from exporter.sources.dcgm.watches import Terms, Watch, watch_most
+from exporter.trust import Dead
 
 log = logging.getLogger(__name__)
-DEAD_SAMPLES = 5  # reads in a row with nothing but blanks or zeros after which the watch is made again, ...
-DEAD_SECONDS = 5.0  # ... if they span this long: the claim looks back for up to a second
-BUSY = 0.5  # the claim above which a profiling reading of 0 everywhere is not possible
 ENGINES = ("sm", "sm_occupancy", "graphics_engine", "tensor", "dram", "fp32", "fp16", "fp64", "integer")
 """fields.PROFILING, most wanted first."""
 _ENGINES = frozenset(IDS[name] for name in ENGINES)
-_CONVICTS = frozenset({IDS["sm"], IDS["graphics_engine"]})  # a kernel may leave every pipe at 0, but not these
 
 
 class _Pulse(NamedTuple):
     """What the engine fields said in one read."""
 
-    values: list[float]
-    convicts: bool
-    """Fields are among them that cannot be 0 while a kernel runs."""
+    values: list[tuple[str, float]]
+    """Field and value."""
     sampled: bool
     """There is a sample."""
     blank: bool
@@ -60,8 +56,7 @@ class Measurement:
         self._known: tuple[int, ...] = ()
         self._retry = Backoff(10.0, 120.0)
         self._rearm = Backoff(30.0, 600.0)
-        self._dead = 0
-        self._alive = float("-inf")  # when it last did not look dead
+        self._dead = Dead()
 
     @property
     def expected(self) -> tuple[int, ...]:
@@ -75,8 +70,7 @@ class Measurement:
         """Whether ``ensure`` has something to do: there is no watch, or one that has looked dead for long."""
         if self.watch is None:
             return self._retry.due(now)
-        dead = self._dead >= DEAD_SAMPLES and now - self._alive >= DEAD_SECONDS
-        return dead and self._rearm.due(now)
+        return self._dead.holds(now) and self._rearm.due(now)
 
     def ensure(self, terms: Terms, since: int, now: float) -> None:
         """Makes the watch, anew where there is one. A refusal is remembered, and tried again later.
@@ -97,26 +91,22 @@ class Measurement:
             self.absences = dict.fromkeys(self.wanted, failure.absence)
             what = f"{self._what} of {self._board} cannot be measured"
             self.problems = (Problem(what, failure.reason, failure.remedy, self._board.entity),)
-        self._dead, self._alive = 0, now
+        self._dead.revived(now)
 
     def observe(self, rows: Iterable[Row], busy: float | None, now: float, *, silent: bool) -> None:
-        """Counts reads that look dead. ``busy``: the claim over the same time, if there is one; ``silent``: no sample
+        """Notices reads that look dead. ``busy``: the claim over the same time, if there is one; ``silent``: no sample
         came for longer than it should take."""
         pulse = _pulse(rows)
         if not pulse.sampled and not silent:
             return  # no new sample
         self.blank = pulse.blank
-        if any(pulse.values):
-            self._dead, self._alive = 0, now
+        self._dead.feed(pulse.values, busy, now, silent=pulse.blank or silent)
+        if any(value for _, value in pulse.values):
             self._rearm.worked()
-        elif self.blank or silent or (pulse.values and pulse.convicts and busy is not None and busy >= BUSY):
-            self._dead += 1
-        elif pulse.values:
-            self._dead, self._alive = 0, now
 
     def excuse(self, now: float) -> None:
         """What looks dead has been paused by somebody: there is nothing to revive."""
-        self._dead, self._alive = 0, now
+        self._dead.revived(now)
 
     def drop(self) -> None:
         """Ends the watch, if there is one. Raises CallFailed for a lost connection."""
@@ -156,8 +146,7 @@ def _pulse(rows: Iterable[Row]) -> _Pulse:
     valid = [row for row in engines if blank_of(row.field, row.value) is None]
     last = {(row.entity, row.field): row for row in engines}
     return _Pulse(
-        [float(row.value or 0.0) for row in valid],
-        any(row.field in _CONVICTS for row in valid),
+        [(SPECS[row.field].field, float(row.value or 0.0)) for row in valid],
         bool(last),
         bool(last) and all(blank_of(row.field, row.value) is not None for row in last.values()),
     )

@@ -45,25 +45,32 @@ class Neighbours:
                 raise
             return
         if self.slower is not None:
-            log.warning(
-                "another client of the hostengine had samples taken every %.3g s; they are taken every %.3g s now, and "
-                "each mean that it reads covers no more than that (--sampling.interval=%.3gs leaves it alone)",
-                self.slower,
-                self.interval,
-                self.slower,
-            )
+            log.warning("%s", self._about_slower(self.slower))
 
     def watch(self, closest: dict[str, float]) -> None:
         """Seconds between samples that came closer than asked for, by GPU; none: there are none."""
         faster = min(closest.values(), default=None)
-        if faster is not None and self.faster is None:
-            log.info(
-                "another client of the hostengine has samples of %s taken every %.3g s, sooner than this one needs "
-                "them: each field of these GPUs is read by itself, so that none is lost, and costs a request",
-                ", ".join(sorted(closest)),
-                faster,
-            )
-        self.faster = faster
+        news, self.faster = faster is not None and self.faster is None, faster
+        if news and faster is not None:
+            log.info("%s: %s", ", ".join(sorted(closest)), self._about_faster(faster))
+
+    def notes(self) -> list[str]:
+        """What there is to say about them, a sentence each."""
+        slower = [] if self.slower is None else [self._about_slower(self.slower)]
+        return slower + ([] if self.faster is None else [self._about_faster(self.faster)])
+
+    def _about_slower(self, seconds: float) -> str:
+        return (
+            f"another client of the hostengine had a sample taken every {seconds:.3g} s; now one is taken every "
+            f"{self.interval:.3g} s, and the means that it reads cover no more than that "
+            f"(--sampling.interval={seconds:.3g}s leaves it alone)"
+        )
+
+    def _about_faster(self, seconds: float) -> str:
+        return (
+            f"another client of the hostengine has a sample taken every {seconds:.3g} s, sooner than the "
+            f"{self.interval:.3g} s asked for here; so that none is lost each field is read by itself, a request each"
+        )
 
 
 def _sampled(groups: Groups, group: EntityGroup, now: int) -> list[Row]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
+from exporter.background.backoff import Backoff
 from exporter.model import Device, Fabric, Problem, Reading
-from exporter.sources.dcgm.backoff import Backoff
 from exporter.sources.dcgm.entities import Board, Layout, Listing, discover, listing
 from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.gpu import Gpu

@@ -14,20 +14,21 @@ class Pace:
     """``interval``: the seconds that were asked for."""
 
     def __init__(self, interval: float) -> None:
-        self._interval = interval
-        self._tolerance = max(LEAST, SHARE * interval)
+        tolerance = max(LEAST, SHARE * interval)
+        self._least, self._most = round((interval - tolerance) * 1e6), round((interval + tolerance) * 1e6)
+        self._overdue = round(OVERDUE * interval * 1e6)
 
     def regular(self, before: int, time: int) -> bool:
         """Whether the sample at ``time`` is the one after the sample at ``before`` (microseconds)."""
-        return abs((time - before) * 1e-6 - self._interval) <= self._tolerance
+        return self._least <= time - before <= self._most
 
     def short(self, before: int, time: int) -> bool:
         """Whether both are closer than was asked for: another client wants them faster."""
-        return (time - before) * 1e-6 < self._interval - self._tolerance
+        return time - before < self._least
 
     def overdue(self, before: int, now: int) -> bool:
         """Whether the sample after the one at ``before`` should have come long ago."""
-        return (now - before) * 1e-6 > OVERDUE * self._interval
+        return now - before > self._overdue
 
 
 class Budget:

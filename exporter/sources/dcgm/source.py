@@ -9,6 +9,7 @@ from exporter.model import Batch, SourceError
 from exporter.sources.dcgm.address import parse_address
 from exporter.sources.dcgm.bindings import Bindings
 from exporter.sources.dcgm.errors import CallFailed
+from exporter.sources.dcgm.neighbours import Neighbours
 from exporter.sources.dcgm.node import Node
 from exporter.sources.dcgm.session import open_session, shut_down
 from exporter.sources.dcgm.sxids import Sxids
@@ -39,6 +40,11 @@ class DcgmSource:
         self._sxids = Sxids()
         self._node: Node | None = None
         self._loaded = False
+
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """Other clients of the hostengine; None while there is no connection."""
+        return None if self._node is None else self._node.neighbours
 
     def read(self, now: float) -> Batch:
         """Everything since the last read. Raises SourceError when the hostengine as a whole cannot be read."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from exporter.background.freshness import INTERVALS
 from exporter.fields import CLOCK_EVENTS, Kind
 from exporter.model import Absence, Entity, Reading
 from exporter.sources.dcgm.errors import Code, absence_of
 from exporter.sources.dcgm.values import SPECS, Row, Spec, blank_of
 
-PATIENCE = 3.0  # intervals without a sample after which the last one is no longer current
+PATIENCE = INTERVALS  # without a sample after which the last one is no longer current
 
 Place = Callable[[int], float]
 """From a DCGM timestamp to the program's time line."""
@@ -25,12 +26,15 @@ class _Track:
     absence: Absence | None = None  # why the last sample has no value
 
 
+_NEVER = _Track()
+
+
 class Tracks:
     """All fields of the entities of one GPU. ``entities``: from DCGM's kind and number to what is meant."""
 
     def __init__(self, entities: Mapping[tuple[int, int], Entity]) -> None:
-        self._entities = entities
-        self._tracks: dict[tuple[Entity, int], _Track] = {}
+        self._tracks: dict[Entity, dict[int, _Track]] = {entity: {} for entity in entities.values()}
+        self._known = {key: (entity, self._tracks[entity]) for key, entity in entities.items()}
 
     def feed(self, rows: Iterable[Row], interval: float, place: Place) -> list[Reading]:
         """The rows of one read of one watch, and its interval. Instants wait for ``settle``.
@@ -39,11 +43,15 @@ class Tracks:
         that is known and only begins the next.
         """
         readings: list[Reading] = []
+        longest = PATIENCE * interval
         for row in rows:
-            entity, spec = self._entities.get((row.kind, row.entity)), SPECS.get(row.field)
-            if entity is None or spec is None:
+            known, spec = self._known.get((row.kind, row.entity)), SPECS.get(row.field)
+            if known is None or spec is None:
                 continue
-            track = self._tracks.setdefault((entity, row.field), _Track())
+            entity, tracks = known
+            track = tracks.get(row.field)
+            if track is None:
+                track = tracks[row.field] = _Track()
             if row.status != 0:
                 if row.status != Code.NO_DATA:
                     track.absence, track.latest = absence_of(row.status), ()
@@ -54,11 +62,11 @@ class Tracks:
             if track.absence is not None or row.value is None:
                 track.latest = ()
                 continue
-            value = row.value * spec.scale
-            if spec.kind is Kind.RATIO or spec.kind is Kind.RATE:
-                if before is not None and 0.0 < end - before <= PATIENCE * interval:
+            kind, value = spec.kind, row.value * spec.scale
+            if kind is Kind.RATIO or kind is Kind.RATE:
+                if before is not None and 0.0 < end - before <= longest:
                     readings.append(Reading(entity, spec.field, end, value, before))
-            elif spec.kind is Kind.EVENT:
+            elif kind is Kind.EVENT:
                 readings += _events(entity, spec, end, int(row.value))
             else:
                 track.latest = _instants(entity, spec, end, value)
@@ -70,8 +78,9 @@ class Tracks:
         """Of each watched field: its instant while that is current, or why there is none. A mean that was ``delivered``
         in this read needs neither, nor does one whose next sample is not due yet."""
         readings: list[Reading] = []
+        tracks = self._tracks[entity]
         for field in ids:
-            spec, track = SPECS.get(field), self._tracks.get((entity, field)) or _Track()
+            spec, track = SPECS.get(field), tracks.get(field) or _NEVER
             if spec is None:
                 continue
             current = track.end is not None and now - track.end <= PATIENCE * interval
@@ -85,13 +94,15 @@ class Tracks:
 
     def last(self, entity: Entity, ids: Iterable[int]) -> float | None:
         """When the newest sample of these fields was taken, blank or not."""
-        ends = [track.end for field in ids if (track := self._tracks.get((entity, field))) and track.end is not None]
+        tracks = self._tracks[entity]
+        ends = [track.end for field in ids if (track := tracks.get(field)) and track.end is not None]
         return max(ends, default=None)
 
     def cut(self, ids: Iterable[int]) -> None:
         """The watch of these fields was made again: the next samples are first ones."""
-        gone = set(ids)
-        self._tracks = {key: track for key, track in self._tracks.items() if key[1] not in gone}
+        for tracks in self._tracks.values():
+            for field in ids:
+                tracks.pop(field, None)
 
 
 def _events(entity: Entity, spec: Spec, end: float, code: int) -> list[Reading]:

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from exporter.fields import FIELDS, FP64_BLANK, INT32_BLANK, INT64_BLANK, Kind
 from exporter.model import Absence
+from exporter.trust import blank_reason
 
 NATIVE_BYTES: Mapping[int, str] = {1091: "pcie_transmit", 1092: "pcie_receive"}
 """Totals of bytes, of GPUs with GPM from DCGM 4.6 on (DCGM_FI_PROF_PCIE_[TR]X_BYTES_TOTAL)."""
 
 NVLINK_THROUGHPUT = 449
-"""The driver's count of bytes over NVLink (DCGM_FI_DEV_NVLINK_THROUGHPUT_TOTAL), a witness only."""
+"""The driver's count of bytes over NVLink (DCGM_FI_DEV_NVLINK_THROUGHPUT_TOTAL), to contradict zeros only."""
 
 _MEBI = float(1 << 20)
 _SCALE: Mapping[int, float] = {
@@ -26,7 +27,6 @@ _SCALE: Mapping[int, float] = {
     252: _MEBI,
     253: _MEBI,
 }
-_BLANKS = (Absence.BLANK, Absence.NOT_FOUND, Absence.NOT_SUPPORTED, Absence.NOT_PERMITTED)
 _BLANK_KINDS = 16  # blanks are the last 16 numbers below the largest of their type
 
 
@@ -64,13 +64,9 @@ def blank_of(field: int, value: int | float | None) -> Absence | None:
     if value is None:
         return Absence.NOT_A_NUMBER
     if isinstance(value, float):
-        return _reason(value - FP64_BLANK) if value >= FP64_BLANK else None
+        return blank_reason(value - FP64_BLANK) if value >= FP64_BLANK else None
     if value >= INT64_BLANK:
-        return _reason(value - INT64_BLANK)
+        return blank_reason(value - INT64_BLANK)
     spec = SPECS.get(field)
     narrow = spec is not None and spec.kind not in (Kind.COUNTER, Kind.RATE)  # totals and rates pass through here
-    return _reason(value - INT32_BLANK) if narrow and 0 <= value - INT32_BLANK < _BLANK_KINDS else None
-
-
-def _reason(offset: float) -> Absence:
-    return _BLANKS[int(offset)] if 0 <= offset < len(_BLANKS) else Absence.BLANK
+    return blank_reason(value - INT32_BLANK) if narrow and 0 <= value - INT32_BLANK < _BLANK_KINDS else None

@@ -80,6 +80,7 @@ class Watch:
         self._read_at = float("-inf")
         self._last: Mapping[Key, Row] | None = None
         self._rows = Rows(groups.session)
+        self._keys = tuple((number, id_) for number in group.numbers for id_ in self.ids)
         interval_us, keep = round(terms.interval * 1e6), _keep(terms.interval)
         try:
             groups.session.call("dcgmWatchFields", group.handle, self._fields, interval_us, keep, 0)
@@ -122,12 +123,13 @@ class Watch:
         fresh: list[Row] = []
         behind: list[int] = []  # times of the samples after which some may be missing
         overdue: set[Key] = set()
-        now = line.hostengine
+        now, seen, regular = line.hostengine, self._seen, self._pace.regular
+        means, events = self.terms.unread is Unread.TIME, self.terms.unread is Unread.EVENT
         for key in self._keys:
             row = latest.get(key)
             if row is None:
                 continue
-            before = self._seen.get(key)
+            before = seen.get(key)
             if row.status != 0 or row.time == before or row.time < self._begun:
                 if self._pace.overdue(before or self._begun, now):
                     overdue.add(key)
@@ -135,10 +137,10 @@ class Watch:
                     fresh.append(row)
                 continue
             fresh.append(row)
-            if self._incomplete(before, row.time):
+            if events or (means and before is not None and not regular(before, row.time)):
                 behind.append(before or self._begun)
         new_overdue, self._overdue = overdue - self._overdue, frozenset(overdue)
-        if new_overdue and self.terms.unread is not Unread.EVENT:  # why, only the history tells, and it tells it once
+        if new_overdue and not events:  # why, only the history tells, and it tells it once
             behind += [self._seen.get(key, self._begun) for key in new_overdue]
         if not behind:
             self._note(fresh)
@@ -149,12 +151,6 @@ class Watch:
             self._note(fresh)
             return fresh
         return self._history(min(behind) + 1, line, fresh)
-
-    def _incomplete(self, before: int | None, time: int) -> bool:
-        """Whether samples may lie between both."""
-        if self.terms.unread is Unread.TIME:
-            return before is not None and not self._pace.regular(before, time)
-        return self.terms.unread is Unread.EVENT
 
     def _history(self, since: int, line: TimeLine, newest: Iterable[Row] = ()) -> list[Row]:
         """Every row since then that was not handed out, and those of ``newest`` that are not among them."""
@@ -194,10 +190,6 @@ class Watch:
         for row in rows:
             if row.status == 0:
                 self._seen[_key(row)] = row.time
-
-    @property
-    def _keys(self) -> Iterable[Key]:
-        return ((number, id_) for number in self._group.numbers for id_ in self.ids)
 
 
 def _key(row: Row) -> Key:

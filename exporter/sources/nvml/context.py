@@ -34,7 +34,7 @@ FAST: Mapping[str, Value] = {
     # NVML_FI_DEV_POWER_AVERAGE, over 1 s; boards without it (GA100 and older) have an instant in the function alone
     "power": Value((185,), 1e3, lambda nvml, handle: nvml.nvmlDeviceGetPowerUsage(handle) / 1e3),
     "energy": Value((83,), 1e3, lambda nvml, handle: nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1e3),
-    "memory_temperature": Value((82,), zero_is_none=True),
+    "memory_temperature": Value((82,)),
     "sm_clock": Value(ask=lambda nvml, handle: nvml.nvmlDeviceGetClockInfo(handle, 1) * 1e6),
     "memory_clock": Value(ask=lambda nvml, handle: nvml.nvmlDeviceGetClockInfo(handle, 2) * 1e6),
 }

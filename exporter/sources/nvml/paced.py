@@ -8,6 +8,7 @@ from typing import Any
 
 from exporter.model import Absence, Entity, Reading
 from exporter.sources.nvml.library import FUNCTION_NOT_FOUND, INVALID_ARGUMENT, LOST, NOT_SUPPORTED, absence, number
+from exporter.trust import zero_without_sensor
 
 Ask = Callable[[Any, Any], float]
 NO_SUCH_FIELD = frozenset({NOT_SUPPORTED, INVALID_ARGUMENT, FUNCTION_NOT_FOUND})
@@ -18,13 +19,12 @@ class Value:
     """Where one field comes from, in its base unit.
 
     ``ids``: of nvmlDeviceGetFieldValues, added up, over ``divisor``. ``ask``: the function that says the same, for
-    boards and drivers that do not have the ids. ``zero_is_none``: boards without the sensor say 0.
+    boards and drivers that do not have the ids.
     """
 
     ids: tuple[int, ...] = ()
     divisor: float = 1.0
     ask: Ask | None = None
-    zero_is_none: bool = False
 
 
 class Paced:
@@ -61,7 +61,7 @@ class Paced:
             value = self._values[field]
             code = next((code for code, _ in found if code != 0), 0)
             total = sum(each for _, each in found) / value.divisor
-            if code == 0 and not (value.zero_is_none and total == 0.0):
+            if code == 0 and not zero_without_sensor(field, total):
                 yield Reading(self._entity, field, now, total)
             elif code == 0 or code in NO_SUCH_FIELD:
                 self._together.remove(field)

@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from exporter.background.lane import Lane
 from exporter.model import SourceError
 from exporter.sources.nvml import complaints, support
-from exporter.sources.nvml.lane import Lane
 from exporter.sources.nvml.library import load, open_library, text
 
 DEADLINE = 10.0  # seconds for all GPUs together; without persistence mode the first look at each takes a second or two
@@ -53,9 +53,9 @@ def probe(nvml: Any = None, *, deadline: float = DEADLINE) -> Probe:
     except nvml.NVMLError as error:
         raise SourceError(f"the NVIDIA driver does not list its GPUs: {error}", "nvidia-smi; dmesg") from error
     finally:
-        free = not [lane for lane in lanes if lane.stuck]
+        free = not [lane for lane in lanes if lane.busy]
         for lane in lanes:
-            lane.close()
+            lane.stop()
         if free:
             with contextlib.suppress(nvml.NVMLError):
                 nvml.nvmlShutdown()
@@ -65,11 +65,10 @@ def probe(nvml: Any = None, *, deadline: float = DEADLINE) -> Probe:
 
 
 def _found(index: int, lane: Lane[Found], until: float, deadline: float) -> Found:
-    try:
-        return lane.finish(max(0.0, until - time.monotonic()))
-    except TimeoutError:
-        hung = complaints.hung(index, "", deadline)
-        return Found(index, problem=hung.why, remedy=hung.remedy)
+    if lane.done(max(0.0, until - time.monotonic())):
+        return lane.take()
+    hung = complaints.hung(index, "", deadline)
+    return Found(index, problem=hung.why, remedy=hung.remedy)
 
 
 def _look(nvml: Any, index: int) -> Found:

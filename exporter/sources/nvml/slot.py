@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from exporter.background.lane import Lane
 from exporter.model import Reading
 from exporter.sources.nvml.board import LOOK_SECONDS, Board, BoardReading
-from exporter.sources.nvml.lane import Lane
 from exporter.sources.nvml.library import LOST, text
 from exporter.sources.nvml.xid import XidWatch
 
@@ -87,8 +87,8 @@ class Slot:
 
     def close(self) -> bool:
         """Free everything. False: a call hangs, and keeps what it holds; its thread ends when it is back."""
-        stuck = self.lane.stuck
-        if not stuck:
+        busy = self.lane.busy
+        if not busy:
             self.drop()
-        self.lane.close()
-        return not stuck
+        self.lane.stop()
+        return not busy

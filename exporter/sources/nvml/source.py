@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from exporter.background.backoff import Backoff
 from exporter.model import (
     Batch,
     Device,
@@ -83,7 +84,7 @@ class NvmlSource:
         self._xids: XidWatch | None = None
         self._late: list[tuple[str, int]] = []  # Xids that came before the library was opened anew
         self._known: dict[str, Device] = {}  # boards as last read, by UUID
-        self._wait = REOPEN_SECONDS
+        self._backoff = Backoff(REOPEN_SECONDS, REOPEN_LONGEST)
         self._reopen_at: float | None = None
 
     def read(self, now: float) -> Batch:
@@ -92,7 +93,7 @@ class NvmlSource:
         if self._reopen_at is not None and now >= self._reopen_at and not self._stuck():
             log.info("opening the driver's library anew: a GPU is missing")
             self._shut()
-            self._wait, self._reopen_at = min(2 * self._wait, REOPEN_LONGEST), None
+            self._reopen_at = None
         self._ensure_open()
         self._find()
         gathered = self._visit(now, wall)
@@ -135,28 +136,29 @@ class NvmlSource:
         for index in range(count):
             if index not in self._slots:
                 self._slots[index] = Slot(self._nvml, index, self._wanted, self._xids)
-        for index in [index for index in self._slots if index >= count and not self._slots[index].lane.stuck]:
+        for index in [index for index in self._slots if index >= count and not self._slots[index].lane.busy]:
             self._slots.pop(index).close()
 
     def _visit(self, now: float, wall: float) -> _Gathered:
         gathered, running = _Gathered(), list[Slot]()
         for slot in self._slots.values():
-            if slot.lane.stuck:
-                self._complain(gathered, slot, complaints.hung(slot.index, slot.uuid, self._deadline))
-            else:
-                slot.lane.start(lambda slot=slot: slot.visit(now, wall))  # type: ignore[misc]
-                slot.lane.wait(HEAD_START)
+            if slot.lane.start(lambda slot=slot: slot.visit(now, wall)):  # type: ignore[misc]
+                slot.lane.done(HEAD_START)
                 running.append(slot)
+            else:
+                self._complain(gathered, slot, complaints.hung(slot.index, slot.uuid, self._deadline))
         deadline = time.monotonic() + self._deadline
         for slot in running:
             self._collect(gathered, slot, max(0.0, deadline - time.monotonic()))
         return gathered
 
     def _collect(self, gathered: _Gathered, slot: Slot, patience: float) -> None:
-        try:
-            made = slot.lane.finish(patience)
-        except TimeoutError:
+        if not slot.lane.done(patience):
+            slot.lane.abandon()  # what it brings in the end is of another moment
             self._complain(gathered, slot, complaints.hung(slot.index, slot.uuid, self._deadline))
+            return
+        try:
+            made = slot.lane.take()
         except self._nvml.NVMLError as error:
             self._complain(gathered, slot, complaints.unreadable(slot.index, slot.uuid, error))
             gathered.failed = True
@@ -179,9 +181,10 @@ class NvmlSource:
         gone = sorted(self._known.keys() - gathered.seen)
         gathered.problems += (complaints.unlisted(uuid) for uuid in gone)
         if not gone and not gathered.failed:
-            self._wait, self._reopen_at = REOPEN_SECONDS, None
+            self._backoff.worked()
+            self._reopen_at = None
         elif self._reopen_at is None:
-            self._reopen_at = now + self._wait
+            self._reopen_at = now + self._backoff.failed(now)
 
     def _add_xids(self, now: float, gathered: _Gathered) -> None:
         listed = {device.entity for device in gathered.devices}
@@ -204,7 +207,7 @@ class NvmlSource:
             yield from self._xids.drain()
 
     def _stuck(self) -> bool:
-        return any(slot.lane.stuck for slot in self._slots.values())
+        return any(slot.lane.busy for slot in self._slots.values())
 
     def _give_up(self) -> None:
         """Shut, to begin anew at the next read; not while a call hangs: each time would leave one thread more."""

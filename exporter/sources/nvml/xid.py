@@ -8,6 +8,7 @@ import logging
 import threading
 from typing import Any
 
+from exporter.background.repeating import RepeatingTask
 from exporter.model import Absence
 from exporter.sources.nvml.library import LOST, absence
 
@@ -26,10 +27,9 @@ class XidWatch:
         self._boards: dict[int | None, str] = {}  # handle as a number -> UUID, also of boards that are lost by now
         self._watched: set[str] = set()
         self._refused: dict[str, Absence] = {}
-        self._stop = threading.Event()
         self._set: Any = None
         self._why: Absence = Absence.NOT_SUPPORTED
-        self._thread: threading.Thread | None = None
+        self._task: RepeatingTask | None = None
         try:
             self._set = nvml.nvmlEventSetCreate()
         except nvml.NVMLError as error:
@@ -58,9 +58,9 @@ class XidWatch:
         self._refused.pop(uuid, None)
         self._watched.add(uuid)
         with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="xid", daemon=True)
-                self._thread.start()
+            if self._task is None:
+                self._task = RepeatingTask("xid", self._wait)
+                self._task.start()
         return None
 
     def forget(self, uuid: str) -> None:
@@ -75,29 +75,28 @@ class XidWatch:
 
     def close(self) -> bool:
         """End the thread and free the set. False: a wait hangs, and keeps both."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(2 * WAIT_MS / 1000)
-            if self._thread.is_alive():
+        if self._task is not None:
+            self._task.stop()
+            if not self._task.join(2 * WAIT_MS / 1000):
                 return False
         if self._set is not None:
             with contextlib.suppress(self._nvml.NVMLError):
                 self._nvml.nvmlEventSetFree(self._set)
         return True
 
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                event = self._nvml.nvmlEventSetWait_v2(self._set, WAIT_MS)
-            except self._nvml.NVMLError as error:
-                if error.value != self._nvml.NVML_ERROR_TIMEOUT:
-                    self._stop.wait(WAIT_MS / 1000)  # a lost GPU makes the wait fail at once, again and again
-                continue
-            if event.eventType == self._nvml.nvmlEventTypeXidCriticalError:
-                with self._lock:
-                    uuid = self._boards.get(_number(event.device))
-                    if uuid is not None:
-                        self._pending.append((uuid, int(event.eventData)))
+    def _wait(self) -> float:
+        """One wait for an event; the seconds until the next."""
+        try:
+            event = self._nvml.nvmlEventSetWait_v2(self._set, WAIT_MS)
+        except self._nvml.NVMLError as error:
+            # a lost GPU makes the wait fail at once, again and again
+            return 0.0 if error.value == self._nvml.NVML_ERROR_TIMEOUT else WAIT_MS / 1000
+        if event.eventType == self._nvml.nvmlEventTypeXidCriticalError:
+            with self._lock:
+                uuid = self._boards.get(_number(event.device))
+                if uuid is not None:
+                    self._pending.append((uuid, int(event.eventData)))
+        return 0.0
 
 
 def _number(handle: Any) -> int | None:

@@ -12,6 +12,7 @@ from exporter.sources.scrape.dialect import Meaning, UnknownUnitError, meaning
 from exporter.sources.scrape.identity import Row, is_elsewhere, is_gpu_family, row
 from exporter.sources.scrape.text import Exposition
 from exporter.sources.scrape.values import number
+from exporter.trust import zero_without_sensor
 
 _Family = Sequence[tuple[Entity, str]]  # entity and printed value of each row
 
@@ -96,6 +97,6 @@ def _by_entity(family: Iterable[tuple[Entity, str]]) -> dict[Entity, list[str]]:
 def _converted(means: Meaning, value: Value) -> Value:
     if isinstance(value, Absence):
         return value
-    if means.field == "memory_temperature" and value == 0:
-        return Absence.NOT_SUPPORTED  # boards without the sensor are printed as 0 degrees
+    if zero_without_sensor(means.field, value):
+        return Absence.NOT_SUPPORTED
     return means.scale(value)

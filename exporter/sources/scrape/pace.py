@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Iterable
 from statistics import median_low
 
+from exporter.background.freshness import lifetime
 from exporter.model import Entity
 
-OUTAGE = 3.0  # times the usual pace: a longer gap is an outage, whose time is not known
 _REMEMBERED = 8  # gaps
 
 
@@ -38,7 +38,8 @@ class Pace:
         before = self._ends.get(entity)
         if before is None or before >= now or not self._usual:
             return None
-        return before if now - before <= OUTAGE * self._usual else now - self._usual
+        outage = now - before > lifetime(self._usual)  # its time is not known
+        return now - self._usual if outage else before
 
     def known(self, entity: Entity) -> bool:
         """True when the entity was there in an earlier read."""

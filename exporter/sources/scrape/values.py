@@ -7,14 +7,8 @@ from collections.abc import Mapping
 
 from exporter.fields import FP64_BLANK, INT32_BLANK, INT64_BLANK
 from exporter.model import Absence
+from exporter.trust import blank_reason
 
-# dcgm_structs.h: offset from a blank -> reason; any other value above a blank is a blank too (DCGM_*_IS_BLANK)
-_REASONS: Mapping[int, Absence] = {
-    0: Absence.BLANK,
-    1: Absence.NOT_FOUND,
-    2: Absence.NOT_SUPPORTED,
-    3: Absence.NOT_PERMITTED,
-}
 # dcgm_structs.h: DCGM_STR_*
 _STRINGS: Mapping[str, Absence] = {
     "<<<NULL>>>": Absence.BLANK,
@@ -37,9 +31,9 @@ def number(printed: str) -> float | Absence:
     if not math.isfinite(value):
         return Absence.NOT_A_NUMBER
     if value >= INT64_BLANK and len(printed) <= _INT_DIGITS and printed.isdecimal():
-        return _REASONS.get(int(printed) - INT64_BLANK, Absence.BLANK)
+        return blank_reason(int(printed) - INT64_BLANK)
     if value >= FP64_BLANK:
-        return _REASONS.get(int(value - FP64_BLANK), Absence.BLANK) if value.is_integer() else Absence.BLANK
+        return blank_reason(value - FP64_BLANK)
     if INT32_BLANK <= value <= INT32_BLANK + 3 and value.is_integer():
-        return _REASONS[int(value) - INT32_BLANK]
+        return blank_reason(value - INT32_BLANK)
     return value

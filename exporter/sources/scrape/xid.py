@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from exporter.fields import FIELDS
 from exporter.model import Absence, Entity, Reading
+from exporter.trust import range_fault
 
 
 class XidWatch:
@@ -33,8 +34,8 @@ class XidWatch:
                 yield Reading(board, "xid", now, None, absence=code)
             elif not code.is_integer():
                 yield Reading(board, "xid", now, None, absence=Absence.NOT_A_NUMBER)
-            elif not 0 <= code <= FIELDS["xid"].high:
-                yield Reading(board, "xid", now, None, absence=Absence.OUT_OF_RANGE)
+            elif (fault := range_fault(FIELDS["xid"], code)) is not None:
+                yield Reading(board, "xid", now, None, absence=fault)
             else:
                 changed = code != self._last.get(entity, 0.0)
                 self._last[entity] = code

@@ -2,6 +2,8 @@
 
 import enum
 
+from ..player.values import Absence
+
 
 class Code(enum.IntEnum):
     """DCGM's return codes."""
@@ -52,7 +54,7 @@ class LinkState(enum.IntEnum):
     UP = 3
 
 
-class Blank(enum.IntEnum):
+class Blank(Absence):
     """A value that is none; its status is 0 all the same."""
 
     UNSET = 0

@@ -126,7 +126,7 @@ static void begin_scenario(void) {
     static struct scenario *last;
     clock_open();
     report_open();
-    struct scenario *fresh = scenario_read(getenv("HONEST_TEST_DCGM_SCENARIO"));
+    struct scenario *fresh = scenario_read();
     fresh->before = last;
     scenario = last = fresh;
 }
@@ -312,3 +312,11 @@ DCGM_API dcgmReturn_t dcgmDisconnect(dcgmHandle_t handle) {
     close_connection(connection);
     return call_end(ST_OK);
 }
+
+/* ---- what is open, for a test in the same process ---- */
+
+DCGM_API long long honest_test_open_handles(void) { return report_gauge(OPEN_HANDLES); }
+DCGM_API long long honest_test_open_groups(void) { return report_gauge(OPEN_GROUPS); }
+DCGM_API long long honest_test_open_field_groups(void) { return report_gauge(OPEN_FIELD_GROUPS); }
+DCGM_API long long honest_test_open_watches(void) { return report_gauge(OPEN_WATCHES); }
+DCGM_API long long honest_test_kept_samples(void) { return report_gauge(KEPT_SAMPLES); }

@@ -1,43 +1,21 @@
 /* What goes wrong: in calls (errors, hangs, delays), and in values. */
 #include "player.h"
 
-#include <fnmatch.h>
-
-static bool inside(const struct window *window, usec time) { return window->from <= time && time < window->until; }
+#include <stdlib.h>
 
 /* ---- calls ---- */
 
-static bool meets(struct call_fault *fault, const char *function, long gpu, usec now) {
-    if (!inside(&fault->window, now) || (fault->gpu >= 0 && fault->gpu != gpu)) return false;
-    if (fault->limit > 0 && fault->used >= fault->limit) return false;
-    if (fnmatch(fault->function, function, 0) != 0) return false;
-    fault->used++;
-    return true;
+static bool concerns_gpu(const struct call_fault *fault, const void *gpu) {
+    return fault->gpu == NULL || strtol(fault->gpu, NULL, 10) == *(const long *)gpu;
 }
 
-/* The scenario may be gone after a hang: nothing of it is touched without the lock. */
 dcgmReturn_t call_faults(const char *function, long gpu, usec *now) {
-    for (size_t i = 0;; i++) {
-        pthread_mutex_lock(&player_lock);
-        *now = clock_now();
-        if (scenario == NULL || i >= scenario->call_fault_count) {
-            pthread_mutex_unlock(&player_lock);
-            return ST_OK;
-        }
-        struct call_fault *fault = &scenario->call_faults[i];
-        bool met = meets(fault, function, gpu, *now);
-        struct call_fault copy = *fault;
-        pthread_mutex_unlock(&player_lock);
-        if (!met) continue;
-        if (copy.kind == CALL_ERROR) return (dcgmReturn_t)copy.argument;
-        if (copy.kind == CALL_DELAY) {
-            real_sleep(copy.argument);
-            continue;
-        }
-        report_add(HANGING, 1);
-        clock_wait(copy.window.until, 1e12);
-        report_add(HANGING, -1);
-    }
+    pthread_mutex_lock(&player_lock);
+    struct call_faults *faults = scenario == NULL ? NULL : &scenario->call_faults;
+    pthread_mutex_unlock(&player_lock);
+    int code = faults == NULL ? ST_OK : call_faults_meet(faults, function, concerns_gpu, &gpu);
+    *now = clock_now();
+    return (dcgmReturn_t)code;
 }
 
 /* ---- values ---- */
@@ -51,14 +29,14 @@ static bool concerns(const struct value_fault *fault, const struct series *serie
 
 static bool cured(const struct value_fault *fault, const struct engine *engine, usec watched_since, usec time) {
     if ((fault->cures & CURED_BY_WATCH) != 0 && watched_since > fault->window.from) return true;
-    return (fault->cures & CURED_BY_RESUME) != 0 && report_resumed(engine->embedded, fault->window.from, time);
+    return (fault->cures & CURED_BY_RESUME) != 0 && pause_resumed(engine->embedded, fault->window.from, time);
 }
 
 /* The first one in the order of the scenario. */
 const struct value_fault *value_fault_at(const struct engine *engine, const struct series *series, usec time) {
     for (size_t i = 0; i < scenario->value_fault_count; i++) {
         const struct value_fault *fault = &scenario->value_faults[i];
-        if (inside(&fault->window, time) && concerns(fault, series) &&
+        if (in_window(&fault->window, time) && concerns(fault, series) &&
             !cured(fault, engine, series->watched_since, time))
             return fault;
     }
@@ -68,7 +46,7 @@ const struct value_fault *value_fault_at(const struct engine *engine, const stru
 bool gpu_lost(unsigned int gpu, usec time) {
     for (size_t i = 0; i < scenario->value_fault_count; i++) {
         const struct value_fault *fault = &scenario->value_faults[i];
-        if (fault->kind == FAULT_LOST && fault->gpu == (long)gpu && inside(&fault->window, time)) return true;
+        if (fault->kind == FAULT_LOST && fault->gpu == (long)gpu && in_window(&fault->window, time)) return true;
     }
     return false;
 }

@@ -3,49 +3,27 @@
 import enum
 from dataclasses import dataclass
 
+from ..player.faults import delaying, failing, hanging
 from .codes import Blank, Code, EntityKind
 from .values import ALWAYS, FOREVER, Window
 
-
-class CallFaultKind(enum.IntEnum):
-    ERROR = 0
-    HANG = 1
-    DELAY = 2
-
-
-@dataclass(frozen=True)
-class CallFault:
-    """Happens in calls of functions whose name matches a glob."""
-
-    function: str
-    kind: CallFaultKind
-    argument: float = 0.0
-    gpu: int | None = None
-    """Only in calls about this GPU; those are the ones about attributes and metric groups."""
-    window: Window = ALWAYS
-    limit: int = 0
-    """How many calls at most; 0: all."""
-
-
-def failing(
-    function: str, code: Code, start: float = 0.0, end: float = FOREVER, *, gpu: int | None = None, limit: int = 0
-) -> CallFault:
-    """Calls return the code."""
-    return CallFault(function, CallFaultKind.ERROR, code, gpu, Window(start, end), limit)
-
-
-def hanging(
-    function: str, start: float = 0.0, end: float = FOREVER, *, gpu: int | None = None, limit: int = 0
-) -> CallFault:
-    """Calls do not return before the end, then they go on as if nothing had been."""
-    return CallFault(function, CallFaultKind.HANG, 0.0, gpu, Window(start, end), limit)
-
-
-def delaying(
-    function: str, seconds: float, start: float = 0.0, end: float = FOREVER, *, gpu: int | None = None, limit: int = 0
-) -> CallFault:
-    """Calls take longer, in real time."""
-    return CallFault(function, CallFaultKind.DELAY, seconds, gpu, Window(start, end), limit)
+__all__ = [
+    "EVERY_FIELD",
+    "PROFILING",
+    "Cure",
+    "Lock",
+    "ValueFault",
+    "ValueFaultKind",
+    "blanking",
+    "delaying",
+    "failing",
+    "failing_rows",
+    "freezing",
+    "hanging",
+    "losing",
+    "silencing",
+    "sticking",
+]
 
 
 class ValueFaultKind(enum.IntEnum):

@@ -1,36 +1,19 @@
 """Meeting the player through NVIDIA's own bindings, in a process of its own."""
 
-import json
 import subprocess
-import sys
-import textwrap
 from collections.abc import Callable
-from pathlib import Path
 
+from ..player.meeting import result_of, run_script
 from .playing import Playing
 from .scenario import Scenario
 
-ROOT = Path(__file__).parents[3]
-
 PRELUDE = """
-import ctypes, json, os, struct, sys, threading, time
 from tests.abi.dcgm.bindings import load_bindings
 a, s, f = load_bindings()
-clock_path = os.environ["HONEST_TEST_DCGM_CLOCK"]
+errors = s.DCGMError
 folder = os.environ["LD_LIBRARY_PATH"].split(":")[0]
 wall = 1767225600.0
 SWITCH, GI, CI = 3, 4, 5
-
-def set_clock(seconds):
-    with open(clock_path, "r+b") as file:
-        file.write(struct.pack("d", seconds))
-
-def code(function, *arguments):
-    try:
-        function(*arguments)
-    except s.DCGMError as error:
-        return error.value
-    return 0
 
 def connect(address="127.0.0.1:5555", timeout=1000):
     params = s.c_dcgmConnectV2Params_v2()
@@ -88,14 +71,9 @@ Run = Callable[[Scenario, str], object]
 
 
 def process(playing: Playing, script: str) -> subprocess.CompletedProcess[str]:
-    whole = PRELUDE + textwrap.dedent(script) + "\nprint(json.dumps(result))\n"
-    environment = playing.environment() | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", whole]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return run_script(playing, PRELUDE, script)
 
 
 def run_python(playing: Playing, script: str) -> object:
     """The value of ``result`` at the end of a script that meets the player through NVIDIA's bindings."""
-    done = process(playing, script)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return result_of(process(playing, script))

@@ -1,63 +1,15 @@
 /*
- * Inside of the player. Three parts lie on each other:
+ * Inside of the player, beyond what all players have (../player/player.h). Three parts lie on each other:
  *   the scenario (read once, never changed): what there is, what values would be, what goes wrong and when;
  *   the engines (one behind addresses, one embedded): groups, watches and the samples taken so far;
  *   the calls: each one counts itself, meets the scenario's faults, and brings its engine up to now before it answers.
- * Times are microseconds of scenario time, except where called seconds or wall. Everything is guarded by player_lock.
+ * Everything is guarded by player_lock.
  */
 #ifndef HONEST_TEST_DCGM_PLAYER_H
 #define HONEST_TEST_DCGM_PLAYER_H
 
-#include <pthread.h>
-#include <stdbool.h>
-
+#include "../player/player.h"
 #include "abi.h"
-
-typedef long long usec;
-#define NEVER INT64_MAX
-
-struct window {
-    usec from, until; /* until is not inside */
-};
-
-struct windows {
-    size_t count;
-    struct window *items;
-};
-
-/* ---- values over time (timeline.c) ---- */
-
-enum { BLANK_NONE = -1 }; /* else the kind of blank: 0 unset, 1 not found, 2 not supported, 3 not permitted */
-
-struct reading {
-    int blank;
-    double value;
-    const char *text;
-};
-
-struct point {
-    usec from;
-    int blank;
-    double value;
-    double integral; /* of the values, in value x seconds, from the first point to this one */
-};
-
-enum value_kind { VALUE_STEPS, VALUE_COUNTER, VALUE_EVENTS, VALUE_TEXT };
-
-struct value {
-    dcgmGroupEntityPair_t entity;
-    unsigned short field;
-    enum value_kind kind;
-    double start; /* of a counter */
-    size_t count, reset_count;
-    struct point *points; /* of an event: when, and its value */
-    usec *resets;
-    char *text;
-};
-
-struct reading value_at(const struct value *value, usec time);
-struct reading value_mean(const struct value *value, usec from, usec until);
-bool in_windows(const struct windows *windows, usec time);
 
 /* ---- what fields are (fields.c) ---- */
 
@@ -71,31 +23,6 @@ const struct field *field_find(unsigned short id);
 bool field_is_profiling(unsigned short id);
 bool field_is_mean(unsigned short id);
 bool field_reaches(const struct field *field, int entity_group);
-
-/* ---- lines of the scenario file (lines.c) ---- */
-
-struct line {
-    char *keyword;
-    size_t number, count;
-    struct {
-        char *key, *text;
-    } words[64];
-};
-
-_Noreturn void line_bad(const struct line *line, const char *what);
-const char *line_text(const struct line *line, const char *key);
-double line_number(const struct line *line, const char *key);
-double line_number_or(const struct line *line, const char *key, double otherwise);
-usec line_time(const struct line *line, const char *key);
-struct window line_window(const struct line *line);
-/* Calls `each` for every item of a comma-separated list; returns how many there were. */
-size_t line_items(const struct line *line, const char *key, void (*each)(const char *item, size_t index, void *to),
-                  void *to);
-double number_of(const char *text, const char *from_whom);
-usec time_of(const char *text, const char *from_whom);
-void lines_read(const char *path, void (*each)(const struct line *line));
-/* An array grown by one, for its new zeroed item. */
-void *grown(void **items, size_t *count, size_t size);
 
 /* ---- the scenario (scenario.c) ---- */
 
@@ -138,17 +65,6 @@ struct link_states {
     unsigned int states[MAX_LINKS];
 };
 
-enum call_fault_kind { CALL_ERROR, CALL_HANG, CALL_DELAY };
-
-struct call_fault {
-    char *function; /* a glob */
-    enum call_fault_kind kind;
-    double argument; /* a return code, or seconds of real time */
-    int gpu;         /* -1: any */
-    struct window window;
-    unsigned long limit, used; /* limit 0: every call */
-};
-
 enum value_fault_kind { FAULT_BLANK, FAULT_STUCK, FAULT_FROZEN, FAULT_SILENT, FAULT_STATUS, FAULT_LOST };
 enum { CURED_BY_WATCH = 1, CURED_BY_RESUME = 2 };
 
@@ -166,63 +82,42 @@ struct lock {
     int code;
 };
 
+struct field_value {
+    dcgmGroupEntityPair_t entity;
+    unsigned short field;
+    struct value value;
+};
+
 struct scenario {
     int version[3]; /* of the hostengine */
     char *build_info, *address;
     bool nvml, module_loaded, first_blank;
-    usec wall_offset;
     int cpu_code;
     double request_timeout;
-    size_t gpu_count, thing_count, link_count, value_count, call_fault_count, value_fault_count, lock_count;
+    size_t gpu_count, thing_count, link_count, value_count, value_fault_count, lock_count;
     struct gpu *gpus;
     struct thing *things;
     struct link_states *links;
-    struct value *values; /* sorted by entity and field */
-    struct call_fault *call_faults;
+    struct field_value *values; /* sorted by entity and field */
+    struct call_faults call_faults;
     struct value_fault *value_faults;
     struct lock *locks;
     struct windows gone, stopped, paused;
     struct scenario *before; /* those of earlier initializations stay, for calls that still hold texts of them */
 };
 
-struct scenario *scenario_read(const char *path);
+struct scenario *scenario_read(void);
 const struct gpu *scenario_gpu(unsigned int id);
 const struct thing *scenario_thing(dcgmGroupEntityPair_t entity);
 const struct value *scenario_value(dcgmGroupEntityPair_t entity, unsigned short field);
 bool thing_present(const struct thing *thing, usec time);
 bool version_from(int major, int minor);
 
-/* ---- the clock (clock.c) ---- */
+/* ---- accounting (report.c of all players), and pauses (prof.c) ---- */
 
-void clock_open(void);
-usec clock_now(void);
-usec wall_of(usec time);
-usec wall_real(void);
-usec real_now(void);
-void real_sleep(double seconds);
-/* Waits until the scenario's time, or until the patience (of either clock) is over: false then. */
-bool clock_wait(usec until, double patience);
+enum gauge { OPEN_HANDLES = FIRST_GAUGE, OPEN_GROUPS, OPEN_FIELD_GROUPS, OPEN_WATCHES, KEPT_SAMPLES };
 
-/* ---- accounting, and the state that processes share (report.c) ---- */
-
-enum gauge { OPEN_HANDLES, OPEN_GROUPS, OPEN_FIELD_GROUPS, OPEN_WATCHES, KEPT_SAMPLES, HANGING, TOTAL_CALLS, REQUESTS, GAUGES };
-
-struct call_counter {
-    const char *name;
-    size_t slot;
-    const void *report; /* where it is a slot */
-};
-
-void report_open(void);
-void report_call(struct call_counter *counter);
-/* Of a function that was counted as called. */
-void report_request(struct call_counter *counter);
-void report_add(enum gauge gauge, long long amount);
-usec report_origin(usec now);
-void report_pause(bool embedded, bool paused, usec time);
-/* The last pause (1) or resume (0) in from..until, both inside; -1: none. */
-int report_paused(bool embedded, usec from, usec until, usec *at);
-bool report_resumed(bool embedded, usec from, usec until);
+bool pause_resumed(bool embedded, usec from, usec until);
 
 /* ---- an engine and its clients (connection.c) ---- */
 

@@ -1,43 +1,39 @@
-"""One scenario being played: its files in a folder, and the environment in which processes meet it."""
+"""One scenario being played by the player of DCGM."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from ..nvml.clock import VirtualClock
-from .report import Report, read_report
+from ..player import playing, report
+from ..player.clock import VirtualClock
+from ..player.playing import prepare
 from .scenario import Scenario
-from .scenario_file import write_scenario
+from .scenario_file import scenario_lines
 
 
 @dataclass(frozen=True)
-class Playing:
-    library: Path
-    """The folder of build_player."""
-    scenario_path: Path
-    report_path: Path
-    clock: VirtualClock | None
-    """None: real time since the first initialization."""
+class Report(report.Report):
+    """What this player counts beyond what every player does, in the order of its enum gauge."""
+
+    open_handles: int
+    open_groups: int
+    open_field_groups: int
+    open_watches: int
+    """Fields of entities, times their watchers."""
+    kept_samples: int
+
+
+@dataclass(frozen=True)
+class Playing(playing.Playing):
+    player: ClassVar[str] = "DCGM"
     costed: bool = False
     """Each request to the hostengine is a round trip to a second process, a child of the one that connects."""
 
     def variables(self) -> dict[str, str]:
-        """What the player needs; the library's folder is for _dcgmInit, or as a part of LD_LIBRARY_PATH."""
-        return {
-            "HONEST_TEST_DCGM_SCENARIO": str(self.scenario_path),
-            "HONEST_TEST_DCGM_CLOCK": str(self.clock.path) if self.clock is not None else "",
-            "HONEST_TEST_DCGM_REPORT": str(self.report_path),
-            "HONEST_TEST_DCGM_REQUEST_COST": "socket" if self.costed else "",
-        }
-
-    def environment(self) -> dict[str, str]:
-        """The process's own environment, what the player needs, and the library in the loader's path."""
-        path = os.environ.get("LD_LIBRARY_PATH")
-        library = f"{self.library}:{path}" if path else str(self.library)
-        return os.environ | self.variables() | {"LD_LIBRARY_PATH": library}
+        return super().variables() | {"HONEST_TEST_DCGM_REQUEST_COST": "socket" if self.costed else ""}
 
     def report(self) -> Report:
-        return read_report(self.report_path)
+        return report.read_report(self.report_path, Report)
 
 
 def play(
@@ -51,7 +47,5 @@ def play(
     costed: bool = False,
 ) -> Playing:
     """Under a clock of its own, that of another player, or in real time."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if clock is None and not real_time:
-        clock = VirtualClock(folder / "clock", start)
-    return Playing(library, write_scenario(scenario, folder / "scenario"), folder / "report", clock, costed)
+    prepared = prepare(scenario_lines(scenario), folder, clock=clock, real_time=real_time, start=start)
+    return Playing(library, *prepared, costed)

@@ -112,7 +112,50 @@ DCGM_API dcgmReturn_t dcgmProfGetSupportedMetricGroups(dcgmHandle_t handle, dcgm
     return call_end(ST_OK);
 }
 
-/* ---- pausing ---- */
+/* ---- pausing: it lies beside the report, as a state of the hostengine, whoever asks for it ---- */
+
+enum { PAUSE_MAX = 256 };
+
+struct pauses {
+    unsigned long long count;
+    struct {
+        usec time;
+        int embedded, paused;
+    } items[PAUSE_MAX];
+};
+static_assert(sizeof(struct pauses) <= SHARED_SIZE, "pauses");
+
+static void pause_note(bool embedded, bool paused, usec time) {
+    struct pauses *pauses = report_shared();
+    unsigned long long index = __atomic_fetch_add(&pauses->count, 1, __ATOMIC_ACQ_REL) % PAUSE_MAX;
+    pauses->items[index].time = time;
+    pauses->items[index].embedded = embedded;
+    __atomic_store_n(&pauses->items[index].paused, paused, __ATOMIC_RELEASE);
+}
+
+/* Walks backwards: the newest one that counts. `wanted` -1: a pause or a resume. */
+static int find(bool embedded, usec from, usec until, int wanted, usec *at) {
+    struct pauses *pauses = report_shared();
+    unsigned long long count = __atomic_load_n(&pauses->count, __ATOMIC_ACQUIRE);
+    for (unsigned long long i = count; i > 0 && i + PAUSE_MAX > count; i--) {
+        unsigned long long index = (i - 1) % PAUSE_MAX;
+        int paused = pauses->items[index].paused;
+        usec time = pauses->items[index].time;
+        if ((bool)pauses->items[index].embedded != embedded || time < from || time > until) continue;
+        if (wanted >= 0 && paused != wanted) continue;
+        *at = time;
+        return paused;
+    }
+    return -1;
+}
+
+/* The last pause (1) or resume (0) in from..until, both inside; -1: none. */
+static int pause_last(bool embedded, usec from, usec until, usec *at) { return find(embedded, from, until, -1, at); }
+
+bool pause_resumed(bool embedded, usec from, usec until) {
+    usec at;
+    return find(embedded, from, until, 0, &at) == 0;
+}
 
 /* The last of what happened counts: a client's pause or resume, or one of the scenario's. */
 bool profiling_paused(const struct engine *engine, usec time) {
@@ -129,7 +172,7 @@ bool profiling_paused(const struct engine *engine, usec time) {
             paused = false;
         }
     }
-    int asked = report_paused(engine->embedded, engine->born, time, &at);
+    int asked = pause_last(engine->embedded, engine->born, time, &at);
     return asked >= 0 && at >= latest ? asked == 1 : paused;
 }
 
@@ -143,7 +186,7 @@ static bool has_module(void) {
 static dcgmReturn_t change(const struct call *call, bool pause) {
     if (!has_module()) return ST_NOT_SUPPORTED;
     bool paused = profiling_paused(call->engine, call->now);
-    if (paused != pause || !pause) report_pause(call->engine->embedded, pause, call->now);
+    if (paused != pause || !pause) pause_note(call->engine->embedded, pause, call->now);
     return ST_OK;
 }
 

@@ -63,10 +63,10 @@ static int take(const struct engine *engine, const struct series *series, usec f
     if (!exists) return SAMPLE;
     *out = UNSET;
     if (fault != NULL && fault->kind == FAULT_LOST) return SAMPLE;
-    if (fault != NULL && fault->kind == FAULT_BLANK) out->blank = (int)fault->argument;
+    if (fault != NULL && fault->kind == FAULT_BLANK) out->absence = (int)fault->argument;
     else if (by_module && profiling_paused(engine, time)) return SAMPLE;
     else if (by_gpm && !series->warm && scenario->first_blank) return SAMPLE;
-    else if (fault != NULL && fault->kind == FAULT_STUCK) *out = (struct reading){BLANK_NONE, fault->argument, NULL};
+    else if (fault != NULL && fault->kind == FAULT_STUCK) *out = (struct reading){PRESENT, fault->argument, NULL};
     else if (fault != NULL) /* frozen */
         *out = undisturbed(series->value, series->field, fault->window.from - (time - from), fault->window.from);
     else *out = undisturbed(series->value, series->field, from, time);

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
+from ..player.faults import CallFault
 from .codes import Code, EntityKind, LinkState
-from .happenings import CallFault, Lock, ValueFault
+from .happenings import Lock, ValueFault
 from .offers import GPM, Profiling
 from .values import Fields, Window
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from .build import build_player
+from .build import SONAME, player_library
 from .codes import Code, EntityKind, LinkState
 from .conftest import Start
 from .meeting import Run, run_python
@@ -214,9 +214,9 @@ def test_metric_groups_are_per_gpu(run: Run) -> None:
 
 def test_function_missing_in_the_library(start: Start) -> None:
     playing = start(one(h100()))
-    build_player(playing.scenario_path.parent / "old", without=["dcgmConnect_v3", "dcgmProfPause"])
-    script = """
-        old = ctypes.CDLL(os.path.join(os.path.dirname(clock_path), "old", "libdcgm.so.4"))
+    library = player_library(frozenset({"dcgmConnect_v3", "dcgmProfPause"})) / SONAME
+    script = f"""
+        old = ctypes.CDLL({str(library)!r})
         result = [hasattr(old, name) for name in ("dcgmConnect_v2", "dcgmConnect_v3", "dcgmProfPause")]
     """
     assert run_python(playing, script) == [True, False, False]

@@ -47,8 +47,7 @@ static struct head head;
 static char *outgoing, *incoming;
 
 static void failed(const char *what) {
-    fprintf(stderr, "DCGM player: the process that stands in for a hostengine: %s\n", what);
-    abort();
+    player_fails("the process that stands in for a hostengine: %s", what);
 }
 
 /* ---- the three threads ---- */

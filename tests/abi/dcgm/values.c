@@ -31,12 +31,12 @@ static long long whole(double value) {
 
 static void put(char type, const struct reading *reading, dcgmValue *to) {
     static const char *const blanks[] = {"<<<NULL>>>", "<<<NOT_FOUND>>>", "<<<NOT_SUPPORTED>>>", "<<<NOT_PERM>>>"};
-    int blank = reading->blank;
+    int blank = reading->absence;
     memset(to, 0, TEXT_LENGTH);
-    if (type == 'd') to->dbl = blank == BLANK_NONE ? reading->value : FP64_BLANK + blank;
+    if (type == 'd') to->dbl = blank == PRESENT ? reading->value : FP64_BLANK + blank;
     else if (type == 's' || type == 'b')
-        snprintf(to->str, TEXT_LENGTH, "%s", blank == BLANK_NONE && reading->text ? reading->text : blanks[blank & 3]);
-    else to->i64 = blank == BLANK_NONE ? whole(reading->value) : INT64_BLANK + blank;
+        snprintf(to->str, TEXT_LENGTH, "%s", blank == PRESENT && reading->text ? reading->text : blanks[blank & 3]);
+    else to->i64 = blank == PRESENT ? whole(reading->value) : INT64_BLANK + blank;
 }
 
 static void add_row(struct rows *rows, const struct row *row) {

@@ -1,54 +1,15 @@
-"""Values over time. Times are seconds of scenario time."""
+"""Values of DCGM's fields over time. Times are seconds of scenario time.
 
-import math
+Of steps, a sample of a profiling field (but of the native counters) is the mean over its interval, else the value of
+its moment.
+"""
+
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ..player.values import ALWAYS, FOREVER, Counter, Events, Steps, Window, steps
 from .codes import Blank
 
-FOREVER = math.inf
-
-
-@dataclass(frozen=True)
-class Window:
-    """From a time on, until another (not inside)."""
-
-    start: float = 0.0
-    end: float = FOREVER
-
-
-ALWAYS = Window()
-
-
-@dataclass(frozen=True)
-class Steps:
-    """Each value holds from its time on; the first one also before it.
-
-    A sample of a profiling field (but of the native counters) is the mean over its interval, else that of its moment.
-    """
-
-    points: tuple[tuple[float, float | Blank], ...]
-
-
-def steps(*points: tuple[float, float | Blank]) -> Steps:
-    return Steps(points)
-
-
-@dataclass(frozen=True)
-class Counter:
-    """start + the integral of a rate per second; from zero again at each reset."""
-
-    rate: float | Steps
-    start: float = 0.0
-    resets: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Events:
-    """Samples only at these times, with these values."""
-
-    points: tuple[tuple[float, float], ...]
-
+__all__ = ["ALWAYS", "FOREVER", "Counter", "Events", "Fields", "Steps", "Value", "Window", "steps"]
 
 Value = float | Blank | str | Steps | Counter | Events
 Fields = Mapping[int, Value]

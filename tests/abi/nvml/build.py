@@ -1,63 +1,14 @@
-"""Compiles the player: libnvidia-ml.so.1, once, and once more for each set of functions left out."""
+"""The player of NVML: libnvidia-ml.so.1."""
 
 import functools
-import os
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
-import pytest
+from ..player.build import Player, build
 
-HERE = Path(__file__).parent
-SONAME = "libnvidia-ml.so.1"
-FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-pthread", "-fvisibility=hidden")
-EXPORTS = ("nvml*", "honest_test_*")
-
-
-def compiler() -> str:
-    """The C compiler; skips the test where there is none."""
-    found = shutil.which(os.environ.get("CC", "gcc"))
-    if found is None:
-        pytest.skip("no C compiler (gcc, or the one that CC names) to build the NVML player with")
-    return found
-
-
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"the NVML player does not build:\n{done.stderr}")
-
-
-def _export_map(without: Iterable[str]) -> str:
-    """A linker script that takes functions out, as a driver that is too old to have them."""
-    shown = " ".join(f"{name};" for name in EXPORTS)
-    hidden = " ".join(f"{name};" for name in (*sorted(without), "*"))
-    return f"{{ global: {shown} local: {hidden} }};\n"
-
-
-def build_player(folder: Path, *, without: Iterable[str] = (), flags: Iterable[str] = ()) -> Path:
-    """The folder, for LD_LIBRARY_PATH, that holds the library; functions named in ``without`` are missing symbols."""
-    gcc = compiler()
-    folder.mkdir(parents=True, exist_ok=True)
-    exports = folder / "exports.map"
-    exports.write_text(_export_map(without), encoding="ascii")
-    sources = sorted(str(path) for path in HERE.glob("*.c"))
-    partial = folder / f"{SONAME}.{os.getpid()}"
-    linking = ("-shared", f"-Wl,-soname,{SONAME}", f"-Wl,--version-script={exports}", "-o", str(partial))
-    _run([gcc, *FLAGS, *flags, *linking, *sources])
-    partial.replace(folder / SONAME)
-    return folder
-
-
-_folders: list[tempfile.TemporaryDirectory[str]] = []
-"""Until the process ends."""
+PLAYER = Player(name="NVML", folder=Path(__file__).parent, soname="libnvidia-ml.so.1", exports=("nvml*",))
 
 
 @functools.cache
 def player_library(without: frozenset[str] = frozenset()) -> Path:
-    """As build_player, once per process."""
-    folder = tempfile.TemporaryDirectory(prefix="honest-nvml-player-")
-    _folders.append(folder)
-    return build_player(Path(folder.name), without=without)
+    """The folder, for LD_LIBRARY_PATH, that holds the library; functions named in ``without`` are missing symbols."""
+    return build(PLAYER, without)

@@ -2,9 +2,11 @@
 
 import enum
 
+from ..player.values import Absence
 
-class Code(enum.IntEnum):
-    """NVML's return codes."""
+
+class Code(Absence):
+    """NVML's return codes; in place of a value, the call fails with it."""
 
     UNINITIALIZED = 1
     INVALID_ARGUMENT = 2

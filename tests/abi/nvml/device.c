@@ -34,10 +34,10 @@ NVML_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevi
     return hand_out(&call, gpus[index], &gpus[index]->handle, device);
 }
 
-static struct handle *mig_by_uuid(struct gpu *gpu, const char *uuid, double now) {
+static struct handle *mig_by_uuid(struct gpu *gpu, const char *uuid, usec now) {
     for (struct instance *instance = gpu->instances; instance; instance = instance->next) {
         for (struct compute *compute = instance->computes; compute; compute = compute->next) {
-            const char *own = property_of(&compute->entity, "uuid");
+            const char *own = text_of(&compute->entity, "uuid");
             if (own != NULL && strcmp(own, uuid) == 0 && compute_alive(compute, now)) return &compute->mig_handle;
         }
     }
@@ -50,7 +50,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *
     struct gpu *gpus[GPU_ROOM];
     size_t count = enumerate(call.scenario, call.now, gpus, GPU_ROOM);
     for (size_t i = 0; i < count; i++) {
-        const char *own = property_of(&gpus[i]->entity, "uuid");
+        const char *own = text_of(&gpus[i]->entity, "uuid");
         struct handle *mig = mig_by_uuid(gpus[i], uuid, call.now);
         if (mig != NULL) return hand_out(&call, gpus[i], mig, device);
         if (own != NULL && strcmp(own, uuid) == 0) return hand_out(&call, gpus[i], &gpus[i]->handle, device);
@@ -72,7 +72,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvmlD
     struct gpu *gpus[GPU_ROOM];
     size_t count = enumerate(call.scenario, call.now, gpus, GPU_ROOM);
     for (size_t i = 0; i < count; i++) {
-        const char *own = property_of(&gpus[i]->entity, "pci_bus_id");
+        const char *own = text_of(&gpus[i]->entity, "pci_bus_id");
         if (own != NULL && same_bus_id(own, bus_id)) return hand_out(&call, gpus[i], &gpus[i]->handle, device);
     }
     return NVML_ERROR_NOT_FOUND;
@@ -144,7 +144,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, in
 NVML_API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci) {
     ENTER(call, nvmlDeviceGetPciInfo_v3, device, SCOPE_GPU);
     if (pci == NULL) return NVML_ERROR_INVALID_ARGUMENT;
-    const char *bus_id = property_of(&call.gpu->entity, "pci_bus_id");
+    const char *bus_id = text_of(&call.gpu->entity, "pci_bus_id");
     if (bus_id == NULL) return NVML_ERROR_NOT_SUPPORTED;
     unsigned int function;
     memset(pci, 0, sizeof *pci);

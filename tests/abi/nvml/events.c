@@ -6,7 +6,7 @@
 struct registration {
     struct gpu *gpu;
     unsigned long long types;
-    double since;
+    usec since;
     struct registration *next;
 };
 
@@ -98,7 +98,7 @@ static bool wanted(const struct event_set *set, const struct event *event) {
 }
 
 /* The earliest event that is due; a set that was freed meanwhile is an error. */
-static nvmlReturn_t next_event(const struct scenario *scenario, const struct event_set *set, double now,
+static nvmlReturn_t next_event(const struct scenario *scenario, const struct event_set *set, usec now,
                                nvmlEventData_t *data) {
     nvmlReturn_t result = NVML_ERROR_TIMEOUT;
     pthread_mutex_lock(&player_lock);
@@ -124,23 +124,23 @@ static nvmlReturn_t next_event(const struct scenario *scenario, const struct eve
 }
 
 /* Until something can have changed: while real time passes, the next event or the end of the wait; else a short look. */
-static double pause_before(const struct scenario *scenario, double now, double left) {
-    if (!clock_is_real()) return 0.002;
+static usec pause_before(const struct scenario *scenario, usec now, usec left) {
+    if (!clock_is_real()) return 2000;
     for (const struct event *event = scenario->events; event; event = event->next)
         if (event->time > now && event->time - now < left) left = event->time - now;
-    return left > 0.0 ? left : 0.0;
+    return left;
 }
 
 /* The time-out is in real time, also where the scenario's time stands still. The driver blocks; so does this. */
 NVML_API nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms) {
     ENTER(call, nvmlEventSetWait_v2, NULL, SCOPE_SYSTEM);
     if (data == NULL) return NVML_ERROR_INVALID_ARGUMENT;
-    for (double left = timeout_ms / 1e3;;) {
-        double now = clock_now();
+    for (usec left = timeout_ms * 1000ll;;) {
+        usec now = clock_now();
         nvmlReturn_t result = next_event(call.scenario, set, now, data);
-        if (result != NVML_ERROR_TIMEOUT || left <= 0.0) return result;
-        double pause = pause_before(call.scenario, now, left);
-        sleep_seconds(pause);
+        if (result != NVML_ERROR_TIMEOUT || left <= 0) return result;
+        usec pause = pause_before(call.scenario, now, left);
+        real_sleep(seconds_of(pause));
         left -= pause;
     }
 }

@@ -98,7 +98,7 @@ static void put_value(nvmlFieldValue_t *out, enum value_type type, double value)
 static void read_field(const struct call *call, nvmlFieldValue_t *value) {
     char name[32];
     snprintf(name, sizeof name, "field.%u", value->fieldId);
-    value->timestamp = (long long)wall_usec(call->scenario, call->now);
+    value->timestamp = wall_of(call->now);
     value->latencyUsec = 0;
     value->nvmlReturn = call_faults(call, name, false);
     if (value->nvmlReturn != NVML_SUCCESS) return;
@@ -111,7 +111,7 @@ static void read_field(const struct call *call, nvmlFieldValue_t *value) {
         if (value->nvmlReturn == NVML_SUCCESS) put_value(value, VALUE_UINT, number);
         return;
     }
-    struct reading reading = series_at(series, call->now);
+    struct answer reading = series_at(series, call->now);
     value->nvmlReturn = reading.error;
     if (reading.error != NVML_SUCCESS) return;
     char type_key[48];

@@ -1,6 +1,7 @@
 /* GPM: a sample is a moment of one GPU or GPU instance; a metric is the scenario's exact mean between two of them. */
 #include "player.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 struct gpm_sample {
     struct gpu *gpu; /* NULL: nothing in it yet */
     struct instance *instance;
-    double time;
+    usec time;
     bool first; /* of its entity since initialization */
     struct gpm_sample *next;
 };
@@ -92,7 +93,8 @@ NVML_API nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample) {
 static nvmlReturn_t take(const struct call *call, struct instance *instance, struct gpm_sample *sample) {
     if (!supported(call)) return NVML_ERROR_NOT_SUPPORTED;
     double refresh = number_of(&call->scenario->system, "gpm_refresh", call->now, 0.0);
-    double time = refresh > 0.0 ? (double)(long long)(call->now / refresh + 1e-9) * refresh : call->now;
+    double moments = refresh > 0.0 ? floor(seconds_of(call->now) / refresh + 1e-9) : 0.0;
+    usec time = refresh > 0.0 ? usec_of(moments * refresh) : call->now;
     pthread_mutex_lock(&player_lock);
     struct gpm_sample *found = sample ? *find_sample(sample) : NULL;
     if (found != NULL) {
@@ -163,12 +165,12 @@ static void name_metric(nvmlGpmMetric_t *metric) {
 
 /* What a scenario wants in place of every metric of an interval (too short, or the first): a code, a value, nothing. */
 static bool replaced(const struct call *call, const char *code_key, const char *value_key, nvmlGpmMetric_t *metric) {
-    struct reading code = series_at(series_of(&call->scenario->system, code_key), call->now);
+    struct answer code = series_at(series_of(&call->scenario->system, code_key), call->now);
     if (code.error == NVML_SUCCESS && code.value != 0.0) {
         metric->nvmlReturn = (nvmlReturn_t)code.value;
         return true;
     }
-    struct reading value = series_at(series_of(&call->scenario->system, value_key), call->now);
+    struct answer value = series_at(series_of(&call->scenario->system, value_key), call->now);
     if (value.error != NVML_SUCCESS) return false;
     metric->nvmlReturn = NVML_SUCCESS;
     metric->value = value.value;
@@ -183,14 +185,12 @@ static void compute_metric(const struct call *call, const struct gpm_sample *one
     metric->nvmlReturn = call_faults(call, name, false);
     if (metric->nvmlReturn != NVML_SUCCESS) return;
     double least = number_of(&call->scenario->system, "gpm_interval_min", call->now, 0.0);
-    if (two->time - one->time < least - 1e-9 && replaced(call, "gpm_short_error", "gpm_short_value", metric)) return;
+    if (two->time - one->time < usec_of(least) && replaced(call, "gpm_short_error", "gpm_short_value", metric)) return;
     if (one->first && replaced(call, "gpm_first_error", "gpm_first_value", metric)) return;
     const struct entity *entity = one->instance ? &one->instance->entity : &one->gpu->entity;
-    const struct series *series = series_of(entity, name);
-    struct reading reading = series != NULL && series->counter ? series_at(series, two->time)
-                                                               : series_mean(series, one->time, two->time);
-    metric->nvmlReturn = reading.error;
-    if (reading.error == NVML_SUCCESS) metric->value = reading.value;
+    struct answer answer = series_mean(series_of(entity, name), one->time, two->time);
+    metric->nvmlReturn = answer.error;
+    if (answer.error == NVML_SUCCESS) metric->value = answer.value;
 }
 
 /* Copies, so that a sample freed by another thread does no harm. */
@@ -229,7 +229,7 @@ NVML_API long long honest_test_samples_on(const char *uuid, unsigned int instanc
     pthread_mutex_lock(&player_lock);
     for (const struct gpm_sample *sample = samples; sample; sample = sample->next) {
         if (sample->instance == NULL || sample->instance->id != instance_id) continue;
-        const char *own = property_of(&sample->gpu->entity, "uuid");
+        const char *own = text_of(&sample->gpu->entity, "uuid");
         if (own != NULL && strcmp(own, uuid) == 0) count++;
     }
     pthread_mutex_unlock(&player_lock);

@@ -65,7 +65,7 @@ static nvmlReturn_t retired_pages(const struct call *call, unsigned int cause, u
     if (pages > 0 && addresses == NULL) return NVML_ERROR_INVALID_ARGUMENT;
     for (unsigned int i = 0; i < pages; i++) {
         addresses[i] = 0x10000ull * (cause + 1) + 0x1000ull * i;
-        if (times != NULL) times[i] = wall_usec(call->scenario, 0.0);
+        if (times != NULL) times[i] = (unsigned long long)wall_of(0);
     }
     return NVML_SUCCESS;
 }

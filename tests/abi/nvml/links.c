@@ -74,7 +74,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, u
     if (result != NVML_SUCCESS) return result;
     char key[40];
     snprintf(key, sizeof key, "nvlink.%u.remote", link);
-    const char *remote = property_of(&call.gpu->entity, key);
+    const char *remote = text_of(&call.gpu->entity, key);
     if (remote == NULL) return NVML_ERROR_NOT_SUPPORTED;
     memset(pci, 0, sizeof *pci);
     unsigned int function;

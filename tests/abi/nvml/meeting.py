@@ -1,34 +1,19 @@
 """Meeting the player through NVIDIA's own Python binding, in a process of its own."""
 
 import dataclasses
-import json
-import subprocess
-import sys
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
+from ..player.meeting import result_of, run_script
 from ..scenarios.models import h100_sxm
 from .playing import Playing
 from .scenario import Gpu, Scenario
 
 PRELUDE = """
-import ctypes, json, os, struct, threading, time
 import pynvml as n
-clock_path = os.environ["HONEST_TEST_NVML_CLOCK"]
+errors = n.NVMLError
 player = ctypes.CDLL("libnvidia-ml.so.1")
 player.honest_test_calls.restype = player.honest_test_sizeof.restype = ctypes.c_ulong
-
-def set_clock(seconds):
-    with open(clock_path, "r+b") as file:
-        file.write(struct.pack("d", seconds))
-
-def code(function, *arguments):
-    try:
-        function(*arguments)
-    except n.NVMLError as error:
-        return error.value
-    return 0
 
 def gpm(sample1, sample2, *metrics):
     request = n.c_nvmlGpmMetricsGet_t()
@@ -65,9 +50,4 @@ def h100(**others: Any) -> Gpu:
 
 def run_python(playing: Playing, script: str) -> object:
     """The value of ``result`` at the end of a script that meets the player through NVIDIA's binding."""
-    whole = PRELUDE + textwrap.dedent(script) + "\nprint(json.dumps(result))\n"
-    command = [sys.executable, "-c", whole]
-    environment = playing.environment() | {"PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return result_of(run_script(playing, PRELUDE, script))

@@ -33,16 +33,9 @@ NVML_API nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, u
 static nvmlReturn_t window_percent(const struct call *call, const char *key, unsigned int *out) {
     if (out == NULL) return NVML_ERROR_INVALID_ARGUMENT;
     if (layout_at(call->gpu, call->now)->mig_enabled) return NVML_ERROR_NOT_SUPPORTED;
-    const struct series *series = series_of(&call->gpu->entity, key);
-    double period = number_of(&call->scenario->system, "sample_period", call->now, 0.0);
-    double windows = period > 0.0 ? (double)(long long)(call->now / period + 1e-9) : 0.0;
-    struct reading now = series_at(series, call->now);
-    if (now.error == NVML_SUCCESS && windows >= 1.0) {
-        struct reading mean = series_mean(series, (windows - 1.0) * period, windows * period);
-        if (mean.error == NVML_SUCCESS) now = mean;
-    }
-    if (now.error == NVML_SUCCESS) *out = as_u32(now.value);
-    return now.error;
+    struct answer mean = window_mean(call, series_of(&call->gpu->entity, key));
+    if (mean.error == NVML_SUCCESS) *out = as_u32(mean.value);
+    return mean.error;
 }
 
 NVML_API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *utilization) {
@@ -123,7 +116,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetViolationStatus(nvmlDevice_t device, unsigned
     if (violation == NULL) return NVML_ERROR_INVALID_ARGUMENT;
     char key[40];
     snprintf(key, sizeof key, "violation.%u", policy);
-    violation->referenceTime = wall_usec(call.scenario, call.now);
+    violation->referenceTime = (unsigned long long)wall_of(call.now);
     return read_u64(&call, key, &violation->violationTime);
 }
 

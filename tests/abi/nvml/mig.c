@@ -6,15 +6,15 @@
 
 /* ---- what exists when ---- */
 
-const struct layout *layout_at(const struct gpu *gpu, double now) {
-    static const struct layout no_mig = {.from = 0.0};
+const struct layout *layout_at(const struct gpu *gpu, usec now) {
+    static const struct layout no_mig = {.from = 0};
     const struct layout *found = &no_mig;
     for (const struct layout *layout = gpu->layouts; layout; layout = layout->next)
         if (layout->from <= now) found = layout;
     return found;
 }
 
-bool instance_alive(const struct instance *instance, double now) {
+bool instance_alive(const struct instance *instance, usec now) {
     const struct layout *layout = layout_at(instance->gpu, now);
     if (__atomic_load_n(&instance->destroyed, __ATOMIC_ACQUIRE) || !layout->mig_enabled) return false;
     for (size_t i = 0; i < layout->count; i++)
@@ -22,12 +22,12 @@ bool instance_alive(const struct instance *instance, double now) {
     return false;
 }
 
-bool compute_alive(const struct compute *compute, double now) {
+bool compute_alive(const struct compute *compute, usec now) {
     return !__atomic_load_n(&compute->destroyed, __ATOMIC_ACQUIRE) && instance_alive(compute->instance, now);
 }
 
 /* The place among the layout's compute instances; one that was destroyed leaves a hole. */
-static struct compute *compute_by_index(const struct gpu *gpu, unsigned int index, double now) {
+static struct compute *compute_by_index(const struct gpu *gpu, unsigned int index, usec now) {
     const struct layout *layout = layout_at(gpu, now);
     unsigned int place = 0;
     for (size_t i = 0; i < layout->count; i++)
@@ -36,7 +36,7 @@ static struct compute *compute_by_index(const struct gpu *gpu, unsigned int inde
     return NULL;
 }
 
-int mig_index(const struct compute *compute, double now) {
+int mig_index(const struct compute *compute, usec now) {
     for (unsigned int index = 0;; index++) {
         const struct compute *candidate = compute_by_index(compute->instance->gpu, index, now);
         if (candidate == compute) return (int)index;
@@ -106,7 +106,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDevice
     if (attributes == NULL) return NVML_ERROR_INVALID_ARGUMENT;
     if (call.compute == NULL) return NVML_ERROR_NOT_SUPPORTED;
     const struct entity *whole = &call.instance->entity, *part = &call.compute->entity;
-    double now = call.now;
+    usec now = call.now;
     *attributes = (nvmlDeviceAttributes_t){
         .multiprocessorCount = as_u32(number_of(part, "sm_count", now, 0.0)),
         .sharedCopyEngineCount = as_u32(number_of(whole, "copy_engines", now, 0.0)),
@@ -150,7 +150,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetGpuInstanceById(nvmlDevice_t device, unsigned
     return NVML_ERROR_NOT_FOUND;
 }
 
-static nvmlInstancePlacement_t placement_of(const struct entity *entity, double now) {
+static nvmlInstancePlacement_t placement_of(const struct entity *entity, usec now) {
     return (nvmlInstancePlacement_t){as_u32(number_of(entity, "placement_start", now, 0.0)),
                                      as_u32(number_of(entity, "placement_size", now, 0.0))};
 }
@@ -184,7 +184,7 @@ static const struct profile *find_profile(const struct gpu *gpu, unsigned int nu
     return NULL;
 }
 
-static void describe_profile(const struct profile *profile, double now, nvmlGpuInstanceProfileInfo_v2_t *info) {
+static void describe_profile(const struct profile *profile, usec now, nvmlGpuInstanceProfileInfo_v2_t *info) {
     const struct entity *entity = &profile->entity;
     info->id = as_u32(number_of(entity, "id", now, 0.0));
     info->isP2pSupported = 0;
@@ -197,7 +197,7 @@ static void describe_profile(const struct profile *profile, double now, nvmlGpuI
     info->jpegCount = as_u32(number_of(entity, "jpegs", now, 0.0));
     info->ofaCount = as_u32(number_of(entity, "ofas", now, 0.0));
     info->memorySizeMB = as_u64(number_of(entity, "memory_mib", now, 0.0));
-    const char *name = property_of(entity, "name");
+    const char *name = text_of(entity, "name");
     snprintf(info->name, sizeof info->name, "%s", name ? name : "");
 }
 

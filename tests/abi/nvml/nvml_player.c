@@ -1,21 +1,11 @@
 /*
- * The running player: initialization, the clock, faults, handles, and the functions about the system as a whole.
- *
- *   HONEST_TEST_NVML_SCENARIO  the scenario file; without one there is no driver
- *   HONEST_TEST_NVML_CLOCK     a file of one native double, the scenario's time in seconds; else real time since the
- *                              first initialization
+ * The running player: initialization, faults, handles, and the functions about the system as a whole. Without a
+ * scenario (HONEST_TEST_NVML_SCENARIO) there is no driver.
  */
 #include "player.h"
 
-#include <fcntl.h>
-#include <fnmatch.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { GPU_MAX = 64 };
 
@@ -26,97 +16,28 @@ static int initialized;
 static struct gpu *attached[GPU_MAX]; /* the GPUs that were there at initialization */
 static size_t attached_count;
 
-/* ---- time ---- */
-
-static const double *clock_file;
-static double real_start, wall_start;
-static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
-
-static double real_seconds(clockid_t id) {
-    struct timespec time;
-    clock_gettime(id, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static void clock_open(void) {
-    real_start = real_seconds(CLOCK_MONOTONIC);
-    const char *path = getenv("HONEST_TEST_NVML_CLOCK");
-    if (path != NULL && *path != '\0') {
-        int file = open(path, O_RDONLY | O_CLOEXEC);
-        if (file >= 0) {
-            if (lseek(file, 0, SEEK_END) >= (off_t)sizeof(double)) {
-                void *mapped = mmap(NULL, sizeof(double), PROT_READ, MAP_SHARED, file, 0);
-                if (mapped != MAP_FAILED) clock_file = mapped;
-            }
-            close(file);
-        }
-        if (clock_file == NULL) fprintf(stderr, "nvml player: no clock in %s; real time is used\n", path);
-    }
-    wall_start = real_seconds(CLOCK_REALTIME) - (clock_file ? *clock_file : 0.0);
-}
-
-double clock_now(void) {
-    pthread_once(&clock_once, clock_open);
-    if (clock_file == NULL) return real_seconds(CLOCK_MONOTONIC) - real_start;
-    uint64_t bits = __atomic_load_n((const uint64_t *)(const void *)clock_file, __ATOMIC_ACQUIRE);
-    double time;
-    memcpy(&time, &bits, sizeof time);
-    return time;
-}
-
-bool clock_is_real(void) {
-    pthread_once(&clock_once, clock_open);
-    return clock_file == NULL;
-}
-
-unsigned long long wall_usec(const struct scenario *played, double time) {
-    double offset = number_of(&played->system, "wall_offset", time, wall_start);
-    return as_u64((offset + time) * 1e6);
-}
-
-void sleep_seconds(double seconds) {
-    struct timespec left = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&left, NULL);
-}
-
 /* ---- faults ---- */
 
+struct question {
+    const struct call *call;
+    const char *function;
+    bool specific_only;
+};
+
 /* Single metrics and fields have names too (gpm.2, field.82); a glob for functions does not mean them. */
-static bool names(const struct fault *fault, const char *function) {
-    if (strncmp(function, "nvml", 4) != 0 && strncmp(function, fault->function, 3) != 0) return false;
-    return fnmatch(fault->function, function, 0) == 0;
-}
-
-static bool fault_applies(const struct fault *fault, const struct call *call, const char *function, double now) {
-    if (now < fault->from || now >= fault->until) return false;
-    if (fault->gpu != NULL && fault->gpu != call->gpu) return false;
-    if (!fault->any_instance && (call->instance == NULL || call->instance->id != fault->instance)) return false;
-    return names(fault, function);
-}
-
-static bool fault_used_up(struct fault *fault) {
-    if (fault->limit == 0) return false;
-    return __atomic_fetch_add(&fault->used, 1, __ATOMIC_RELAXED) >= fault->limit;
-}
-
-static void hang(const struct fault *fault) {
-    report_add(HANGING, 1);
-    while (clock_now() < fault->until) sleep_seconds(0.002);
-    report_add(HANGING, -1);
+static bool concerns(const struct call_fault *fault, const void *asked) {
+    const struct question *question = asked;
+    const struct call *call = question->call;
+    if (question->specific_only && fault->gpu == NULL) return false;
+    if (fault->gpu != NULL && (call->gpu == NULL || strcmp(fault->gpu, call->gpu->key) != 0)) return false;
+    if (fault->instance >= 0 && (call->instance == NULL || call->instance->id != fault->instance)) return false;
+    return strncmp(question->function, "nvml", 4) == 0 || strncmp(question->function, fault->function, 3) == 0;
 }
 
 /* With specific_only, just the faults of one GPU: those of any have happened already. */
 nvmlReturn_t call_faults(const struct call *call, const char *function, bool specific_only) {
-    for (struct fault *fault = call->scenario->faults; fault; fault = fault->next) {
-        if (specific_only && fault->gpu == NULL) continue;
-        if (!fault_applies(fault, call, function, call->now) || fault_used_up(fault)) continue;
-        if (fault->kind == FAULT_ERROR) return (nvmlReturn_t)fault->argument;
-        if (fault->kind == FAULT_DELAY)
-            sleep_seconds(fault->argument);
-        else
-            hang(fault);
-    }
-    return NVML_SUCCESS;
+    struct question question = {call, function, specific_only};
+    return (nvmlReturn_t)call_faults_meet(&call->scenario->faults, function, concerns, &question);
 }
 
 /* ---- handles ---- */
@@ -145,7 +66,7 @@ static bool kind_fits(enum handle_kind kind, enum scope scope) {
     return false;
 }
 
-static bool gpu_lost(const struct gpu *gpu, double now) {
+static bool gpu_lost(const struct gpu *gpu, usec now) {
     return number_of(&gpu->entity, "present", now, 1.0) == 0.0 || number_of(&gpu->entity, "lost", now, 0.0) != 0.0;
 }
 
@@ -184,14 +105,14 @@ const struct entity *entity_of(const struct call *call) {
 
 nvmlReturn_t read_u32(const struct call *call, const char *key, unsigned int *out) {
     if (out == NULL) return NVML_ERROR_INVALID_ARGUMENT;
-    struct reading reading = series_at(series_of(entity_of(call), key), call->now);
+    struct answer reading = series_at(series_of(entity_of(call), key), call->now);
     if (reading.error == NVML_SUCCESS) *out = as_u32(reading.value);
     return reading.error;
 }
 
 nvmlReturn_t read_u64(const struct call *call, const char *key, unsigned long long *out) {
     if (out == NULL) return NVML_ERROR_INVALID_ARGUMENT;
-    struct reading reading = series_at(series_of(entity_of(call), key), call->now);
+    struct answer reading = series_at(series_of(entity_of(call), key), call->now);
     if (reading.error == NVML_SUCCESS) *out = as_u64(reading.value);
     return reading.error;
 }
@@ -205,12 +126,12 @@ static nvmlReturn_t put_text(const char *text, char *out, unsigned int length) {
 }
 
 nvmlReturn_t read_text(const struct call *call, const char *key, char *out, unsigned int length) {
-    return put_text(property_of(entity_of(call), key), out, length);
+    return put_text(text_of(entity_of(call), key), out, length);
 }
 
 /* ---- the list of GPUs ---- */
 
-static size_t present_gpus(struct scenario *played, double now, struct gpu **out, size_t room) {
+static size_t present_gpus(struct scenario *played, usec now, struct gpu **out, size_t room) {
     const struct order *chosen = NULL;
     for (const struct order *order = played->orders; order; order = order->next)
         if (order->from <= now) chosen = order;
@@ -232,7 +153,7 @@ static size_t present_gpus(struct scenario *played, double now, struct gpu **out
 }
 
 /* As the driver has it, the list is made at initialization; a scenario may ask for one that is always new. */
-size_t enumerate(struct scenario *played, double now, struct gpu **out, size_t room) {
+size_t enumerate(struct scenario *played, usec now, struct gpu **out, size_t room) {
     if (number_of(&played->system, "live_enumeration", now, 0.0) != 0.0) return present_gpus(played, now, out, room);
     pthread_mutex_lock(&player_lock);
     size_t count = attached_count < room ? attached_count : room;
@@ -244,9 +165,11 @@ size_t enumerate(struct scenario *played, double now, struct gpu **out, size_t r
 /* ---- initialization ---- */
 
 static struct scenario *scenario_once(void) {
-    if (scenario == NULL) {
-        const char *path = getenv("HONEST_TEST_NVML_SCENARIO");
-        if (path != NULL && *path != '\0') scenario = scenario_read(path);
+    const char *path = getenv(PLAYER_VARIABLE("SCENARIO"));
+    if (scenario == NULL && path != NULL && *path != '\0') {
+        clock_open();
+        report_open();
+        scenario = scenario_read();
     }
     return scenario;
 }
@@ -260,13 +183,12 @@ static void forget_gpm(void) {
 }
 
 static nvmlReturn_t initialize(struct call_counter *counter) {
-    report_call(counter);
-    double now = clock_now();
     pthread_mutex_lock(&player_lock);
     struct scenario *played = scenario_once();
     pthread_mutex_unlock(&player_lock);
+    report_call(counter);
     if (played == NULL) return NVML_ERROR_DRIVER_NOT_LOADED;
-    struct call call = {.scenario = played, .now = now, .function = counter->name};
+    struct call call = {.scenario = played, .now = clock_now(), .function = counter->name};
     nvmlReturn_t fault = call_faults(&call, counter->name, false);
     if (fault != NVML_SUCCESS) return fault;
     pthread_mutex_lock(&player_lock);
@@ -281,12 +203,12 @@ static nvmlReturn_t initialize(struct call_counter *counter) {
 }
 
 NVML_API nvmlReturn_t nvmlInit_v2(void) {
-    static struct call_counter counter = {"nvmlInit_v2", NULL};
+    static struct call_counter counter = {"nvmlInit_v2", 0, NULL};
     return initialize(&counter);
 }
 
 NVML_API nvmlReturn_t nvmlInitWithFlags(unsigned int flags) {
-    static struct call_counter counter = {"nvmlInitWithFlags", NULL};
+    static struct call_counter counter = {"nvmlInitWithFlags", 0, NULL};
     (void)flags;
     return initialize(&counter);
 }
@@ -318,12 +240,12 @@ NVML_API const char *nvmlErrorString(nvmlReturn_t result) {
 
 NVML_API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length) {
     ENTER(call, nvmlSystemGetDriverVersion, NULL, SCOPE_SYSTEM);
-    return put_text(property_of(&call.scenario->system, "driver_version"), version, length);
+    return put_text(text_of(&call.scenario->system, "driver_version"), version, length);
 }
 
 NVML_API nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length) {
     ENTER(call, nvmlSystemGetNVMLVersion, NULL, SCOPE_SYSTEM);
-    return put_text(property_of(&call.scenario->system, "nvml_version"), version, length);
+    return put_text(text_of(&call.scenario->system, "nvml_version"), version, length);
 }
 
 static nvmlReturn_t cuda_version(const struct call *call, int *version) {
@@ -346,6 +268,13 @@ NVML_API nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, uns
     ENTER(call, nvmlSystemGetProcessName, NULL, SCOPE_SYSTEM);
     for (const struct gpu *gpu = call.scenario->gpus; gpu; gpu = gpu->next)
         for (const struct process *process = gpu->processes; process; process = process->next)
-            if (process->pid == pid) return put_text(property_of(&process->entity, "name"), name, length);
+            if (process->pid == pid) return put_text(text_of(&process->entity, "name"), name, length);
     return NVML_ERROR_NOT_FOUND;
 }
+
+/* ---- what is open, for a test in the same process ---- */
+
+NVML_API long long honest_test_open_samples(void) { return report_gauge(OPEN_SAMPLES); }
+NVML_API long long honest_test_open_mig_samples(void) { return report_gauge(OPEN_MIG_SAMPLES); }
+NVML_API long long honest_test_open_event_sets(void) { return report_gauge(OPEN_EVENT_SETS); }
+NVML_API long long honest_test_init_count(void) { return report_gauge(INIT_COUNT); }

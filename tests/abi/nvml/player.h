@@ -1,5 +1,6 @@
 /*
- * Inside of the player: the scenario in memory, the clock, and what every exported function does first.
+ * Inside of the player, beyond what all players have (../player/player.h): the scenario in memory, and what every
+ * exported function does first.
  *
  * The scenario is read once and never changed afterwards; what changes while calls run (reference counts, destroyed
  * instances, samples, event sets) is guarded by player_lock or atomic.
@@ -7,52 +8,36 @@
 #ifndef HONEST_TEST_NVML_PLAYER_H
 #define HONEST_TEST_NVML_PLAYER_H
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "../player/player.h"
 #include "nvml_abi.h"
 
-/* ---- values over time (timeline.c) ---- */
-
-struct step {
-    double from, value;
-    int error;       /* an NVML return code in place of a value, or 0 */
-    double integral; /* of the value from the first step to `from` */
-};
+/* ---- what describes an entity (series.c) ---- */
 
 struct series {
     char *key;
+    struct value value;
     struct series *next;
-    bool counter; /* the steps are rates; the value is start + their integral */
-    double start;
-    size_t step_count, reset_count;
-    struct step *steps;
-    double *resets; /* times at which a counter starts again from zero */
 };
 
-struct reading {
+/* Anything with named values over time, and named texts. */
+struct entity {
+    struct series *series;
+};
+
+struct answer {
     nvmlReturn_t error;
     double value;
 };
 
-struct reading series_at(const struct series *series, double time);
-struct reading series_mean(const struct series *series, double from, double until);
+const char *text_of(const struct entity *entity, const char *key);
+const struct series *series_of(const struct entity *entity, const char *key);
+double number_of(const struct entity *entity, const char *key, usec time, double otherwise);
+struct answer series_at(const struct series *series, usec time);
+struct answer series_mean(const struct series *series, usec from, usec until);
 unsigned int as_u32(double value);
 unsigned long long as_u64(double value);
 
 /* ---- the scenario (scenario.c) ---- */
-
-struct property {
-    char *key, *value;
-    struct property *next;
-};
-
-/* Anything with named strings and named values over time. */
-struct entity {
-    struct property *properties;
-    struct series *series;
-};
 
 enum handle_kind { HANDLE_GPU, HANDLE_MIG, HANDLE_GPU_INSTANCE, HANDLE_COMPUTE_INSTANCE };
 
@@ -96,7 +81,7 @@ struct profile {
 };
 
 struct layout {
-    double from;
+    usec from;
     bool mig_enabled;
     size_t count;
     struct instance **instances;
@@ -117,28 +102,14 @@ struct gpu {
 };
 
 struct order {
-    double from;
+    usec from;
     size_t count;
     struct gpu **gpus;
     struct order *next;
 };
 
-enum fault_kind { FAULT_ERROR, FAULT_HANG, FAULT_DELAY };
-
-struct fault {
-    char *function; /* a glob */
-    struct gpu *gpu; /* NULL: any */
-    bool any_instance;
-    unsigned int instance;
-    double from, until;
-    unsigned long limit, used; /* limit 0: every call */
-    enum fault_kind kind;
-    double argument; /* return code, or seconds of real time */
-    struct fault *next;
-};
-
 struct event {
-    double time;
+    usec time;
     struct gpu *gpu;
     unsigned long long type, data;
     unsigned int instance, compute;
@@ -149,31 +120,16 @@ struct scenario {
     struct entity system;
     struct gpu *gpus;
     struct order *orders;
-    struct fault *faults;
+    struct call_faults faults;
     struct event *events;
     size_t event_count;
     size_t handle_count;
     struct handle **handles; /* sorted by address */
 };
 
-struct scenario *scenario_read(const char *path);
-const char *property_of(const struct entity *entity, const char *key);
-const struct series *series_of(const struct entity *entity, const char *key);
-double number_of(const struct entity *entity, const char *key, double time, double otherwise);
+struct scenario *scenario_read(void);
 
-/* ---- accounting that another process can read while the player runs (report.c) ---- */
-
-enum gauge { OPEN_SAMPLES, OPEN_MIG_SAMPLES, OPEN_EVENT_SETS, INIT_COUNT, HANGING, TOTAL_CALLS, GAUGE_COUNT };
-
-struct call_counter {
-    const char *name;
-    unsigned long long *count;
-};
-
-void report_open(void);
-void report_call(struct call_counter *counter);
-void report_add(enum gauge gauge, long long amount);
-long long report_get(enum gauge gauge);
+enum gauge { OPEN_SAMPLES = FIRST_GAUGE, OPEN_MIG_SAMPLES, OPEN_EVENT_SETS, INIT_COUNT };
 
 /* ---- the running player (nvml_player.c) ---- */
 
@@ -187,14 +143,9 @@ struct call {
     struct gpu *gpu;
     struct instance *instance;
     struct compute *compute;
-    double now;
+    usec now;
     const char *function;
 };
-
-double clock_now(void);
-bool clock_is_real(void);
-unsigned long long wall_usec(const struct scenario *scenario, double time);
-void sleep_seconds(double seconds);
 
 nvmlReturn_t call_begin(struct call_counter *counter, struct handle *handle, enum scope scope, struct call *call);
 nvmlReturn_t call_faults(const struct call *call, const char *function, bool specific_only);
@@ -204,13 +155,13 @@ nvmlReturn_t read_u32(const struct call *call, const char *key, unsigned int *ou
 nvmlReturn_t read_u64(const struct call *call, const char *key, unsigned long long *out);
 nvmlReturn_t read_text(const struct call *call, const char *key, char *out, unsigned int length);
 
-size_t enumerate(struct scenario *scenario, double now, struct gpu **out, size_t room);
+size_t enumerate(struct scenario *scenario, usec now, struct gpu **out, size_t room);
 
 /* Counts the call, checks the library's and the handle's state, and lets the scenario's faults happen. */
 #define ENTER(call, function_name, handle, scope)                                                     \
     struct call call;                                                                                 \
     do {                                                                                              \
-        static struct call_counter counter_ = {#function_name, NULL};                                 \
+        static struct call_counter counter_ = {#function_name, 0, NULL};                              \
         nvmlReturn_t begun_ = call_begin(&counter_, handle, scope, &call);                            \
         if (begun_ != NVML_SUCCESS) return begun_;                                                    \
     } while (0)
@@ -218,12 +169,19 @@ size_t enumerate(struct scenario *scenario, double now, struct gpu **out, size_t
 /* A number of one NVLink link (links.c): "state", "speed", "version". */
 nvmlReturn_t link_number(const struct call *call, unsigned int link, const char *name, unsigned int *out);
 
+/* ---- the driver's own windows (samples.c): the first one ends after one period ---- */
+
+long long windows_closed(const struct call *call);
+usec window_end(const struct call *call, long long index);
+/* The mean over the window that ended last; where none has, the value now. */
+struct answer window_mean(const struct call *call, const struct series *series);
+
 /* ---- MIG (mig.c) and GPM (gpm.c), as other files need them ---- */
 
-const struct layout *layout_at(const struct gpu *gpu, double now);
-bool instance_alive(const struct instance *instance, double now);
-bool compute_alive(const struct compute *compute, double now);
-int mig_index(const struct compute *compute, double now);
+const struct layout *layout_at(const struct gpu *gpu, usec now);
+bool instance_alive(const struct instance *instance, usec now);
+bool compute_alive(const struct compute *compute, usec now);
+int mig_index(const struct compute *compute, usec now);
 size_t gpm_samples_on(const struct instance *instance);
 
 #endif

@@ -1,39 +1,32 @@
-"""One scenario being played: its files in a folder, and the environment in which a process meets it."""
+"""One scenario being played by the player of NVML."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from .clock import VirtualClock
-from .report import Report, read_report
+from ..player import playing, report
+from ..player.playing import prepare
 from .scenario import Scenario
-from .scenario_file import write_scenario
+from .scenario_file import scenario_lines
 
 
 @dataclass(frozen=True)
-class Playing:
-    library: Path
-    """The folder of build_player."""
-    scenario_path: Path
-    report_path: Path
-    clock: VirtualClock | None
-    """None: real time since the first initialization."""
+class Report(report.Report):
+    """What this player counts beyond what every player does, in the order of its enum gauge."""
 
-    def environment(self) -> dict[str, str]:
-        """The process's own environment and what the player needs."""
-        path = os.environ.get("LD_LIBRARY_PATH")
-        return os.environ | {
-            "LD_LIBRARY_PATH": f"{self.library}:{path}" if path else str(self.library),
-            "HONEST_TEST_NVML_SCENARIO": str(self.scenario_path),
-            "HONEST_TEST_NVML_CLOCK": str(self.clock.path) if self.clock is not None else "",
-            "HONEST_TEST_NVML_REPORT": str(self.report_path),
-        }
+    open_samples: int
+    open_mig_samples: int
+    open_event_sets: int
+    init_count: int
+
+
+@dataclass(frozen=True)
+class Playing(playing.Playing):
+    player: ClassVar[str] = "NVML"
 
     def report(self) -> Report:
-        return read_report(self.report_path)
+        return report.read_report(self.report_path, Report)
 
 
 def play(scenario: Scenario, library: Path, folder: Path, *, real_time: bool = False, start: float = 0.0) -> Playing:
-    folder.mkdir(parents=True, exist_ok=True)
-    clock = None if real_time else VirtualClock(folder / "clock", start)
-    return Playing(library, write_scenario(scenario, folder / "scenario"), folder / "report", clock)
+    return Playing(library, *prepare(scenario_lines(scenario), folder, real_time=real_time, start=start))

@@ -3,12 +3,12 @@
 
 #include "player.h"
 
-static bool runs(const struct process *process, double now) {
+static bool runs(const struct process *process, usec now) {
     return number_of(&process->entity, "alive", now, 1.0) != 0.0;
 }
 
 static bool listed(const struct call *call, const struct process *process, const char *kind) {
-    const char *own = property_of(&process->entity, "kind");
+    const char *own = text_of(&process->entity, "kind");
     if (!runs(process, call->now) || own == NULL || strcmp(own, kind) != 0) return false;
     if (call->compute == NULL) return true;
     return number_of(&process->entity, "instance", call->now, -1.0) == call->instance->id &&
@@ -51,35 +51,24 @@ LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, "mps")
 
 /* ---- utilization ---- */
 
-static unsigned int window_mean(const struct process *process, const char *key, double from, double until) {
-    struct reading mean = series_mean(series_of(&process->entity, key), from, until);
+static unsigned int used(const struct call *call, const struct process *process, const char *key) {
+    struct answer mean = window_mean(call, series_of(&process->entity, key));
     return mean.error == NVML_SUCCESS ? as_u32(mean.value) : 0;
 }
 
-/* The last whole window, if anything is newer than last_seen; else false. */
-static bool last_window(const struct call *call, unsigned long long last_seen, double *from, double *until,
-                        unsigned long long *stamp) {
-    double period = number_of(&call->scenario->system, "sample_period", call->now, 0.0);
-    if (period <= 0.0 || call->now < period) return false;
-    *until = (double)(long long)(call->now / period + 1e-9) * period;
-    *from = *until - period;
-    *stamp = wall_usec(call->scenario, *until);
-    return *stamp > last_seen;
-}
-
 /* One entry per process that did something; with infos NULL it only counts them. */
-static unsigned int used_by(const struct call *call, double from, double until, unsigned long long stamp,
-                            nvmlProcessUtilizationInfo_v1_t *infos, unsigned int room) {
+static unsigned int used_by(const struct call *call, unsigned long long stamp, nvmlProcessUtilizationInfo_v1_t *infos,
+                            unsigned int room) {
     unsigned int found = 0;
     for (const struct process *process = call->gpu->processes; process; process = process->next) {
         if (!runs(process, call->now)) continue;
         nvmlProcessUtilizationInfo_v1_t info = {
             .timeStamp = stamp,
             .pid = process->pid,
-            .smUtil = window_mean(process, "sm_utilization", from, until),
-            .memUtil = window_mean(process, "memory_utilization", from, until),
-            .encUtil = window_mean(process, "encoder_utilization", from, until),
-            .decUtil = window_mean(process, "decoder_utilization", from, until),
+            .smUtil = used(call, process, "sm_utilization"),
+            .memUtil = used(call, process, "memory_utilization"),
+            .encUtil = used(call, process, "encoder_utilization"),
+            .decUtil = used(call, process, "decoder_utilization"),
         };
         if (info.smUtil == 0 && info.memUtil == 0 && info.encUtil == 0 && info.decUtil == 0) continue;
         if (infos != NULL && found < room) infos[found] = info;
@@ -92,11 +81,11 @@ static nvmlReturn_t utilization(const struct call *call, unsigned long long last
                                 nvmlProcessUtilizationInfo_v1_t *infos) {
     if (layout_at(call->gpu, call->now)->mig_enabled) return NVML_ERROR_NOT_SUPPORTED;
     if (number_of(&call->gpu->entity, "process_utilization", call->now, 1.0) == 0.0) return NVML_ERROR_NOT_SUPPORTED;
-    double from, until;
-    unsigned long long stamp;
+    long long newest = windows_closed(call);
+    unsigned long long stamp = (unsigned long long)wall_of(window_end(call, newest));
     unsigned int room = infos ? *count : 0;
-    if (!last_window(call, last_seen, &from, &until, &stamp)) return NVML_ERROR_NOT_FOUND;
-    *count = used_by(call, from, until, stamp, infos, room);
+    if (newest < 1 || stamp <= last_seen) return NVML_ERROR_NOT_FOUND;
+    *count = used_by(call, stamp, infos, room);
     if (*count == 0) return NVML_ERROR_NOT_FOUND;
     return *count > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }

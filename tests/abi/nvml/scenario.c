@@ -1,67 +1,36 @@
 /*
- * Reads a scenario file. Lines of words, as scenario_file.py writes them from the types of scenario.py:
- *
- *   honest-nvml-scenario 1
- *   gpu KEY | instance KEY ID | compute ID | process PID | profile NUMBER     open an entity
- *   set KEY TEXT | steps KEY T:VALUE... | counter KEY START T:RATE... r:T...  describe the entity opened last
- *   layout T on|off INSTANCE... | order T GPU... | event ... | fault ...
- *
- * Text is percent-encoded. A value is a number, or !CODE for a return code in its place.
+ * The scenario in memory: what each kind of line of the file says (scenario_file.py writes them). A line that opens an
+ * entity (system, gpu, instance, compute, process, profile) is followed by the values that describe it.
  */
 #include "player.h"
 
-#include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct reader {
-    const char *path;
-    unsigned long line;
-    char *rest;         /* of the current line */
-    const char *wrong;  /* the first complaint */
+/* What is being read, and what was opened last. */
+static struct {
     struct scenario *scenario;
-    struct entity *entity; /* opened last */
+    struct entity *entity;
     struct gpu *gpu;
     struct instance *instance;
-};
+} reading;
 
-static void *make(size_t count, size_t size) {
-    void *memory = calloc(count ? count : 1, size);
+static void *make(size_t size) {
+    void *memory = calloc(1, size);
     if (memory == NULL) abort();
     return memory;
 }
 
-static char *copy(const char *text) {
-    char *copied = strdup(text);
-    if (copied == NULL) abort();
-    return copied;
-}
-
-/* ---- looking things up ---- */
-
-const char *property_of(const struct entity *entity, const char *key) {
-    for (const struct property *property = entity->properties; property; property = property->next)
-        if (strcmp(property->key, key) == 0) return property->value;
-    return NULL;
-}
-
-const struct series *series_of(const struct entity *entity, const char *key) {
-    for (const struct series *series = entity->series; series; series = series->next)
-        if (strcmp(series->key, key) == 0) return series;
-    return NULL;
-}
-
-double number_of(const struct entity *entity, const char *key, double time, double otherwise) {
-    struct reading reading = series_at(series_of(entity, key), time);
-    return reading.error == NVML_SUCCESS ? reading.value : otherwise;
-}
-
-static struct gpu *find_gpu(const struct scenario *scenario, const char *key) {
-    for (struct gpu *gpu = scenario->gpus; gpu; gpu = gpu->next)
+static struct gpu *find_gpu(const char *key) {
+    for (struct gpu *gpu = reading.scenario->gpus; gpu; gpu = gpu->next)
         if (strcmp(gpu->key, key) == 0) return gpu;
     return NULL;
+}
+
+static struct gpu *gpu_of(const struct line *line, const char *key) {
+    struct gpu *gpu = find_gpu(key);
+    if (gpu == NULL) line_bad(line, "no such GPU");
+    return gpu;
 }
 
 static struct instance *find_instance(const struct gpu *gpu, const char *key) {
@@ -70,119 +39,10 @@ static struct instance *find_instance(const struct gpu *gpu, const char *key) {
     return NULL;
 }
 
-/* ---- words ---- */
-
-static void complain(struct reader *reader, const char *wrong) {
-    if (reader->wrong == NULL) reader->wrong = wrong;
+static struct gpu *gpu_opened(const struct line *line) {
+    if (reading.gpu == NULL) line_bad(line, "belongs to no GPU");
+    return reading.gpu;
 }
-
-static char *optional_word(struct reader *reader) { return strtok_r(NULL, " \n", &reader->rest); }
-
-static const char *word(struct reader *reader) {
-    const char *found = optional_word(reader);
-    if (found == NULL) complain(reader, "a word is missing");
-    return found ? found : "";
-}
-
-static double to_number(struct reader *reader, const char *text) {
-    char *end;
-    errno = 0;
-    double value = strtod(text, &end);
-    if (end == text || *end != '\0') complain(reader, "not a number");
-    return value;
-}
-
-static double number(struct reader *reader) { return to_number(reader, word(reader)); }
-
-static unsigned long long whole(struct reader *reader) {
-    const char *text = word(reader);
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (end == text || *end != '\0' || *text == '-' || errno) complain(reader, "not a whole number");
-    return value;
-}
-
-static int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
-static char *decode(struct reader *reader, const char *text) {
-    char *decoded = copy(text), *out = decoded;
-    for (const char *in = text; *in; in++) {
-        if (*in != '%') {
-            *out++ = *in;
-        } else if (hex_digit(in[1]) >= 0 && hex_digit(in[2]) >= 0) {
-            *out++ = (char)(hex_digit(in[1]) * 16 + hex_digit(in[2]));
-            in += 2;
-        } else {
-            complain(reader, "bad percent-encoding");
-        }
-    }
-    *out = '\0';
-    return decoded;
-}
-
-/* ---- descriptions of an entity ---- */
-
-static void read_property(struct reader *reader) {
-    struct property *property = make(1, sizeof *property);
-    property->key = copy(word(reader));
-    const char *text = optional_word(reader); /* empty text is no word */
-    property->value = decode(reader, text ? text : "");
-    property->next = reader->entity->properties;
-    reader->entity->properties = property;
-}
-
-static void add_step(struct reader *reader, struct series *series, char *text) {
-    char *colon = strchr(text, ':');
-    if (colon == NULL) {
-        complain(reader, "a step is TIME:VALUE");
-        return;
-    }
-    *colon = '\0';
-    struct step *step = &series->steps[series->step_count];
-    step->from = to_number(reader, text);
-    if (colon[1] == '!')
-        step->error = (int)to_number(reader, colon + 2);
-    else
-        step->value = to_number(reader, colon + 1);
-    if (series->step_count > 0) {
-        const struct step *before = step - 1;
-        if (!(step->from > before->from)) complain(reader, "steps must go forward in time");
-        step->integral = before->integral + (before->error ? 0.0 : before->value * (step->from - before->from));
-    }
-    series->step_count++;
-}
-
-static void read_series(struct reader *reader, bool counter) {
-    struct series *series = make(1, sizeof *series);
-    series->key = copy(word(reader));
-    series->counter = counter;
-    if (counter) series->start = number(reader);
-    size_t room = strlen(reader->rest) / 2 + 1; /* more than there can be words */
-    size_t words = 1;
-    for (const char *c = reader->rest; *c; c++) words += *c == ' ';
-    if (words < room) room = words;
-    series->steps = make(room, sizeof *series->steps);
-    series->resets = make(room, sizeof *series->resets);
-    for (char *text; (text = optional_word(reader)) != NULL;) {
-        if (strncmp(text, "r:", 2) == 0)
-            series->resets[series->reset_count++] = to_number(reader, text + 2);
-        else
-            add_step(reader, series, text);
-    }
-    if (series->step_count == 0) {
-        complain(reader, "a series needs a step");
-        series->step_count = 1;
-    }
-    series->next = reader->entity->series;
-    reader->entity->series = series;
-}
-
-/* ---- entities ---- */
 
 #define APPEND(list, item)                          \
     do {                                            \
@@ -191,153 +51,124 @@ static void read_series(struct reader *reader, bool counter) {
         *end_ = (item);                             \
     } while (0)
 
-static void open_gpu(struct reader *reader) {
-    struct gpu *gpu = make(1, sizeof *gpu);
-    gpu->key = copy(word(reader));
+/* ---- entities ---- */
+
+static void open_system(const struct line *line) {
+    wall_begin(line);
+    reading.entity = &reading.scenario->system;
+}
+
+static void open_gpu(const struct line *line) {
+    struct gpu *gpu = make(sizeof *gpu);
+    gpu->key = copied(line_text(line, "key"));
     gpu->handle = (struct handle){HANDLE_GPU, gpu, NULL, NULL};
-    if (find_gpu(reader->scenario, gpu->key)) complain(reader, "two GPUs of one key");
-    APPEND(reader->scenario->gpus, gpu);
-    reader->gpu = gpu;
-    reader->instance = NULL;
-    reader->entity = &gpu->entity;
+    if (find_gpu(gpu->key)) line_bad(line, "two GPUs of one key");
+    APPEND(reading.scenario->gpus, gpu);
+    reading.gpu = gpu;
+    reading.instance = NULL;
+    reading.entity = &gpu->entity;
 }
 
-static void open_instance(struct reader *reader) {
-    struct instance *instance = make(1, sizeof *instance);
-    instance->key = copy(word(reader));
-    instance->id = (unsigned int)whole(reader);
-    instance->gpu = reader->gpu;
-    instance->handle = (struct handle){HANDLE_GPU_INSTANCE, reader->gpu, instance, NULL};
-    if (find_instance(reader->gpu, instance->key)) complain(reader, "two instances of one key");
-    APPEND(reader->gpu->instances, instance);
-    reader->instance = instance;
-    reader->entity = &instance->entity;
+static void open_instance(const struct line *line) {
+    struct instance *instance = make(sizeof *instance);
+    instance->gpu = gpu_opened(line);
+    instance->key = copied(line_text(line, "key"));
+    instance->id = line_whole(line, "id");
+    instance->handle = (struct handle){HANDLE_GPU_INSTANCE, instance->gpu, instance, NULL};
+    if (find_instance(instance->gpu, instance->key)) line_bad(line, "two instances of one key");
+    APPEND(instance->gpu->instances, instance);
+    reading.instance = instance;
+    reading.entity = &instance->entity;
 }
 
-static void open_compute(struct reader *reader) {
-    struct compute *compute = make(1, sizeof *compute);
-    compute->id = (unsigned int)whole(reader);
-    compute->instance = reader->instance;
-    compute->mig_handle = (struct handle){HANDLE_MIG, reader->gpu, reader->instance, compute};
-    compute->handle = (struct handle){HANDLE_COMPUTE_INSTANCE, reader->gpu, reader->instance, compute};
-    APPEND(reader->instance->computes, compute);
-    reader->entity = &compute->entity;
+static void open_compute(const struct line *line) {
+    if (reading.instance == NULL) line_bad(line, "belongs to no instance");
+    struct compute *compute = make(sizeof *compute);
+    compute->id = line_whole(line, "id");
+    compute->instance = reading.instance;
+    compute->mig_handle = (struct handle){HANDLE_MIG, reading.gpu, reading.instance, compute};
+    compute->handle = (struct handle){HANDLE_COMPUTE_INSTANCE, reading.gpu, reading.instance, compute};
+    APPEND(reading.instance->computes, compute);
+    reading.entity = &compute->entity;
 }
 
-static void open_process(struct reader *reader) {
-    struct process *process = make(1, sizeof *process);
-    process->pid = (unsigned int)whole(reader);
-    APPEND(reader->gpu->processes, process);
-    reader->entity = &process->entity;
+static void open_process(const struct line *line) {
+    struct process *process = make(sizeof *process);
+    process->pid = line_whole(line, "pid");
+    APPEND(gpu_opened(line)->processes, process);
+    reading.entity = &process->entity;
 }
 
-static void open_profile(struct reader *reader) {
-    struct profile *profile = make(1, sizeof *profile);
-    profile->number = (unsigned int)whole(reader);
-    APPEND(reader->gpu->profiles, profile);
-    reader->entity = &profile->entity;
+static void open_profile(const struct line *line) {
+    struct profile *profile = make(sizeof *profile);
+    profile->number = line_whole(line, "number");
+    APPEND(gpu_opened(line)->profiles, profile);
+    reading.entity = &profile->entity;
 }
 
-static void read_layout(struct reader *reader) {
-    struct layout *layout = make(1, sizeof *layout);
-    layout->from = number(reader);
-    layout->mig_enabled = strcmp(word(reader), "on") == 0;
-    layout->instances = make(strlen(reader->rest) / 2 + 1, sizeof *layout->instances);
-    for (char *key; (key = optional_word(reader)) != NULL;) {
-        struct instance *instance = find_instance(reader->gpu, key);
-        if (instance == NULL)
-            complain(reader, "a layout of an unknown instance");
-        else
-            layout->instances[layout->count++] = instance;
-    }
-    APPEND(reader->gpu->layouts, layout);
+static void read_value(const struct line *line) {
+    if (reading.entity == NULL) line_bad(line, "belongs to nothing");
+    struct series *series = make(sizeof *series);
+    series->key = copied(line_text(line, "key"));
+    line_value(line, &series->value);
+    series->next = reading.entity->series;
+    reading.entity->series = series;
 }
 
-/* ---- the rest of the scenario ---- */
+/* ---- what changes over time ---- */
 
-static void read_order(struct reader *reader) {
-    struct order *order = make(1, sizeof *order);
-    order->from = number(reader);
-    order->gpus = make(strlen(reader->rest) / 2 + 1, sizeof(struct gpu *));
-    for (char *key; (key = optional_word(reader)) != NULL;) {
-        struct gpu *gpu = find_gpu(reader->scenario, key);
-        if (gpu == NULL)
-            complain(reader, "an order of an unknown GPU");
-        else
-            order->gpus[order->count++] = gpu;
-    }
-    APPEND(reader->scenario->orders, order);
+static void add_instance(const struct line *line, const char *key, size_t index, void *to) {
+    (void)index;
+    struct layout *layout = to;
+    struct instance *instance = find_instance(reading.gpu, key);
+    if (instance == NULL) line_bad(line, "no such instance");
+    *(struct instance **)grown((void **)&layout->instances, &layout->count, sizeof instance) = instance;
 }
 
-static void read_event(struct reader *reader) {
-    struct event *event = make(1, sizeof *event);
-    event->time = number(reader);
-    event->gpu = find_gpu(reader->scenario, word(reader));
-    if (event->gpu == NULL) complain(reader, "an event of an unknown GPU");
-    event->type = whole(reader);
-    event->data = whole(reader);
-    event->instance = (unsigned int)whole(reader);
-    event->compute = (unsigned int)whole(reader);
-    APPEND(reader->scenario->events, event);
-    reader->scenario->event_count++;
+static void read_layout(const struct line *line) {
+    struct layout *layout = make(sizeof *layout);
+    layout->from = line_time(line, "from");
+    layout->mig_enabled = line_whole(line, "enabled") != 0;
+    APPEND(gpu_opened(line)->layouts, layout);
+    line_items(line, "instances", add_instance, layout);
 }
 
-static void read_fault(struct reader *reader) {
-    struct fault *fault = make(1, sizeof *fault);
-    fault->function = copy(word(reader));
-    const char *gpu = word(reader);
-    if (strcmp(gpu, "*") != 0) {
-        fault->gpu = find_gpu(reader->scenario, gpu);
-        if (fault->gpu == NULL) complain(reader, "a fault of an unknown GPU");
-    }
-    const char *instance = word(reader);
-    fault->any_instance = strcmp(instance, "*") == 0;
-    if (!fault->any_instance) fault->instance = (unsigned int)to_number(reader, instance);
-    fault->from = number(reader);
-    fault->until = number(reader);
-    fault->limit = (unsigned long)whole(reader);
-    const char *kind = word(reader);
-    fault->kind = strcmp(kind, "hang") == 0 ? FAULT_HANG : strcmp(kind, "delay") == 0 ? FAULT_DELAY : FAULT_ERROR;
-    fault->argument = number(reader);
-    APPEND(reader->scenario->faults, fault);
+static void add_gpu(const struct line *line, const char *key, size_t index, void *to) {
+    (void)index;
+    struct order *order = to;
+    *(struct gpu **)grown((void **)&order->gpus, &order->count, sizeof *order->gpus) = gpu_of(line, key);
 }
 
-struct verb {
-    const char *name;
-    void (*read)(struct reader *);
-    bool needs_gpu, needs_instance;
+static void read_order(const struct line *line) {
+    struct order *order = make(sizeof *order);
+    order->from = line_time(line, "from");
+    line_items(line, "gpus", add_gpu, order);
+    APPEND(reading.scenario->orders, order);
+}
+
+static void read_event(const struct line *line) {
+    struct event *event = make(sizeof *event);
+    event->time = line_time(line, "at");
+    event->gpu = gpu_of(line, line_text(line, "gpu"));
+    event->type = line_whole(line, "type");
+    event->data = (unsigned long long)line_number(line, "data");
+    event->instance = line_whole(line, "instance");
+    event->compute = line_whole(line, "compute");
+    APPEND(reading.scenario->events, event);
+    reading.scenario->event_count++;
+}
+
+static void read_call_fault(const struct line *line) {
+    const struct call_fault *fault = call_fault_read(line, &reading.scenario->faults);
+    if (fault->gpu != NULL) gpu_of(line, fault->gpu);
+}
+
+static const struct line_reader readers[] = {
+    {"system", open_system},   {"gpu", open_gpu},         {"instance", open_instance},
+    {"compute", open_compute}, {"process", open_process}, {"profile", open_profile},
+    {"value", read_value},     {"layout", read_layout},   {"order", read_order},
+    {"event", read_event},     {"call_fault", read_call_fault},
 };
-
-static void read_steps(struct reader *reader) { read_series(reader, false); }
-static void read_counter(struct reader *reader) { read_series(reader, true); }
-
-static const struct verb verbs[] = {
-    {"set", read_property, false, false},     {"steps", read_steps, false, false},
-    {"counter", read_counter, false, false},  {"gpu", open_gpu, false, false},
-    {"instance", open_instance, true, false}, {"compute", open_compute, true, true},
-    {"process", open_process, true, false},   {"profile", open_profile, true, false},
-    {"layout", read_layout, true, false},     {"order", read_order, false, false},
-    {"event", read_event, false, false},      {"fault", read_fault, false, false},
-};
-
-static void read_line(struct reader *reader, char *line) {
-    const char *name = strtok_r(line, " \n", &reader->rest);
-    if (name == NULL || *name == '#') return;
-    if (reader->line == 1) {
-        if (strcmp(name, "honest-nvml-scenario") != 0 || strcmp(word(reader), "1") != 0)
-            complain(reader, "not a scenario of version 1");
-        return;
-    }
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-        if (strcmp(verbs[i].name, name) != 0) continue;
-        if ((verbs[i].needs_gpu && reader->gpu == NULL) || (verbs[i].needs_instance && reader->instance == NULL))
-            complain(reader, "belongs to nothing");
-        else
-            verbs[i].read(reader);
-        return;
-    }
-    complain(reader, "unknown word");
-}
 
 /* ---- every handle there can be, so that a wrong pointer is found out and not followed ---- */
 
@@ -367,27 +198,10 @@ static void collect_handles(struct scenario *scenario) {
         qsort(scenario->handles, scenario->handle_count, sizeof(struct handle *), by_address);
 }
 
-struct scenario *scenario_read(const char *path) {
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        fprintf(stderr, "nvml player: %s: %s\n", path, strerror(errno));
-        return NULL;
-    }
-    struct scenario *scenario = make(1, sizeof *scenario);
-    struct reader reader = {.path = path, .scenario = scenario, .entity = &scenario->system};
-    char *line = NULL;
-    size_t size = 0;
-    while (reader.wrong == NULL && getline(&line, &size, file) >= 0) {
-        reader.line++;
-        read_line(&reader, line);
-    }
-    if (reader.line == 0) complain(&reader, "empty");
-    free(line);
-    fclose(file);
-    if (reader.wrong != NULL) {
-        fprintf(stderr, "nvml player: %s:%lu: %s\n", path, reader.line, reader.wrong);
-        return NULL; /* what was read so far stays until the process ends */
-    }
-    collect_handles(scenario);
-    return scenario;
+struct scenario *scenario_read(void) {
+    reading.scenario = make(sizeof *reading.scenario);
+    lines_read(readers, sizeof readers / sizeof *readers);
+    if (text_of(&reading.scenario->system, "driver_version") == NULL) player_fails("a scenario without a driver");
+    collect_handles(reading.scenario);
+    return reading.scenario;
 }

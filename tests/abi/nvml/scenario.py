@@ -7,8 +7,39 @@ that integrates a rate. None leaves a thing out: its function answers NOT_SUPPOR
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tests.abi.nvml.codes import Architecture, Brand, Code, EventType, ValueType
-from tests.abi.nvml.happenings import Event, Fault
+from ..player.faults import CallFault
+from ..player.values import Counter, Steps, steps
+from .codes import Architecture, Brand, Code, EventType, ValueType
+from .happenings import Event
+
+__all__ = [
+    "ALL_LINKS",
+    "MIB",
+    "NOT_AVAILABLE",
+    "Bar1",
+    "Clocks",
+    "ComputeInstance",
+    "Counter",
+    "Ecc",
+    "FromPower",
+    "Gpm",
+    "Gpu",
+    "GpuInstance",
+    "Layout",
+    "Memory",
+    "Mig",
+    "NvLink",
+    "Pcie",
+    "Power",
+    "Process",
+    "Profile",
+    "RemappedRows",
+    "RetiredPages",
+    "Scenario",
+    "Steps",
+    "Value",
+    "steps",
+]
 
 MIB = 1024**2
 ALL_LINKS = 0xFFFFFFFF
@@ -17,26 +48,6 @@ NOT_AVAILABLE = -1.0
 
 
 # ---- values over time ----
-
-
-@dataclass(frozen=True)
-class Steps:
-    """Each value holds from its time on; the first one also before it."""
-
-    points: tuple[tuple[float, float | Code], ...]
-
-
-def steps(*points: tuple[float, float | Code]) -> Steps:
-    return Steps(points)
-
-
-@dataclass(frozen=True)
-class Counter:
-    """start + the integral of a rate per second; from zero again at each reset. GPM answers its value, not a mean."""
-
-    rate: float | Steps
-    start: float = 0.0
-    resets: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -338,5 +349,5 @@ class Scenario:
     orders: tuple[tuple[float, tuple[str, ...]], ...] = ()
     """From a time on, GPUs (by key) are listed in this order."""
     gpm: Gpm = Gpm()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[CallFault, ...] = ()
     events: tuple[Event, ...] = ()

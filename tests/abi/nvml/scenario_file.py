@@ -1,11 +1,11 @@
-"""Writes a scenario as the file that the C library reads; scenario.c has its grammar."""
+"""Writes a scenario as the file that the C library reads: scenario.c has its words."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from urllib.parse import quote
 
+from ..player.scenario_file import Word, fault_line, line, listed, value_line, wall_offset
 from .codes import Code
+from .happenings import Event
 from .scenario import (
     ALL_LINKS,
     Bar1,
@@ -26,31 +26,9 @@ from .scenario import (
 )
 
 
-def _number(value: float) -> str:
-    if isinstance(value, int):
-        return str(int(value))
-    return repr(value)
-
-
-def _words(*words: str | float) -> str:
-    return " ".join(word if isinstance(word, str) else _number(word) for word in words)
-
-
-def _step(time: float, value: float | Code) -> str:
-    return f"{_number(time)}:{'!' if isinstance(value, Code) else ''}{_number(value)}"
-
-
-def _points(value: float | Code | Steps) -> tuple[tuple[float, float | Code], ...]:
-    return value.points if isinstance(value, Steps) else ((0.0, value),)
-
-
 def _series(key: str, value: Value | None) -> Iterator[str]:
-    if isinstance(value, Counter):
-        rates = (_step(time, rate) for time, rate in _points(value.rate))
-        resets = (f"r:{_number(time)}" for time in value.resets)
-        yield _words("counter", key, value.start, *rates, *resets)
-    elif value is not None:
-        yield _words("steps", key, *(_step(time, item) for time, item in _points(value)))
+    if value is not None:
+        yield value_line(value, key=key)
 
 
 def _many(prefix: str, values: Mapping[int, Value]) -> Iterator[str]:
@@ -60,7 +38,7 @@ def _many(prefix: str, values: Mapping[int, Value]) -> Iterator[str]:
 
 def _text(key: str, text: str | None) -> Iterator[str]:
     if text is not None:
-        yield _words("set", key, quote(text, safe=":/.-+()@"))
+        yield value_line(text, key=key)
 
 
 def _numbers(owner: object, names: Iterable[str]) -> Iterator[str]:
@@ -195,7 +173,7 @@ def _plain(value: float) -> float:
 
 
 def _gpu(gpu: Gpu) -> Iterator[str]:
-    yield _words("gpu", gpu.key)
+    yield line("gpu", key=gpu.key)
     for key in ("uuid", "name", "pci_bus_id", "serial", "vbios"):
         yield from _text(key, getattr(gpu, key))
     yield from _numbers(gpu, _GPU_NUMBERS)
@@ -229,7 +207,7 @@ def _gpu(gpu: Gpu) -> Iterator[str]:
 
 
 def _process(process: Process) -> Iterator[str]:
-    yield _words("process", process.pid)
+    yield line("process", pid=process.pid)
     yield from _text("name", process.name)
     yield from _text("kind", process.kind)
     yield from _numbers(process, ("memory", "alive", "instance", "compute", "sm_utilization", "memory_utilization"))
@@ -249,12 +227,12 @@ def _placement(placement: tuple[int, int]) -> Iterator[str]:
 
 
 def _instance(instance: GpuInstance) -> Iterator[str]:
-    yield _words("instance", instance.key, instance.id)
+    yield line("instance", key=instance.key, id=instance.id)
     yield from _numbers(instance, ("profile", "slices", "memory_mib", *_ENGINES))
     yield from _placement(instance.placement)
     yield from _many("gpm", instance.gpm)
     for compute in instance.computes:
-        yield _words("compute", compute.id)
+        yield line("compute", id=compute.id)
         yield from _text("uuid", compute.uuid)
         yield from _text("name", compute.name)
         yield from _numbers(compute, ("sm_count", "slices", "profile"))
@@ -269,11 +247,12 @@ def _mig_parts(mig: Mig) -> Iterator[str]:
     for instance in mig.instances:
         yield from _instance(instance)
     for profile in mig.profiles:
-        yield _words("profile", profile.number)
+        yield line("profile", number=profile.number)
         yield from _text("name", profile.name)
         yield from _numbers(profile, ("id", "slices", "instances", "sm_count", "memory_mib", *_ENGINES))
     for layout in mig.layouts:
-        yield _words("layout", layout.start, "on" if layout.enabled else "off", *layout.instances)
+        words: dict[str, Word] = {"from": layout.start, "enabled": int(layout.enabled)}
+        yield line("layout", **words, instances=listed(layout.instances))
 
 
 def _edge(name: str, behaviour: Code | float | None) -> Iterator[str]:
@@ -284,10 +263,10 @@ def _edge(name: str, behaviour: Code | float | None) -> Iterator[str]:
 
 
 def _system(scenario: Scenario) -> Iterator[str]:
-    yield "honest-nvml-scenario 1"
+    yield line("system", wall_offset=wall_offset(scenario.wall_offset))
     yield from _text("driver_version", scenario.driver_version)
     yield from _text("nvml_version", scenario.nvml_version)
-    yield from _numbers(scenario, ("cuda_version", "wall_offset", "sample_period", "sample_ring"))
+    yield from _numbers(scenario, ("cuda_version", "sample_period", "sample_ring"))
     yield from _series("live_enumeration", int(scenario.live_enumeration))
     yield from _series("gpm_refresh", scenario.gpm.refresh)
     yield from _series("gpm_interval_min", scenario.gpm.interval_min)
@@ -295,24 +274,16 @@ def _system(scenario: Scenario) -> Iterator[str]:
     yield from _edge("first", scenario.gpm.first)
 
 
-def _lines(scenario: Scenario) -> Iterator[str]:
+def _event(event: Event) -> str:
+    words: dict[str, Word] = {"at": event.time, "gpu": event.gpu, "type": event.type, "data": event.data}
+    return line("event", **words, instance=event.instance, compute=event.compute)
+
+
+def scenario_lines(scenario: Scenario) -> Iterator[str]:
     yield from _system(scenario)
     for gpu in scenario.gpus:
         yield from _gpu(gpu)
     for start, keys in scenario.orders:
-        yield _words("order", start, *keys)
-    for event in scenario.events:
-        yield _words("event", event.time, event.gpu, _plain(event.type), event.data, event.instance, event.compute)
-    for fault in scenario.faults:
-        instance = "*" if fault.instance is None else str(fault.instance)
-        window = (fault.start, fault.end, fault.limit)
-        yield _words("fault", fault.function, fault.gpu or "*", instance, *window, fault.kind.value, fault.argument)
-
-
-def scenario_text(scenario: Scenario) -> str:
-    return "\n".join(_lines(scenario)) + "\n"
-
-
-def write_scenario(scenario: Scenario, path: Path) -> Path:
-    path.write_text(scenario_text(scenario), encoding="ascii")
-    return path
+        yield line("order", **{"from": start}, gpus=listed(keys))
+    yield from map(_event, scenario.events)
+    yield from map(fault_line, scenario.faults)

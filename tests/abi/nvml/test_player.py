@@ -1,5 +1,6 @@
 """The player itself behind NVIDIA's own Python binding: its interface, its accounting, its time."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from ..scenarios.nodes import (
     h100_node,
     mixed_node,
 )
-from .build import build_player
+from .build import player_library
 from .codes import Code
 from .meeting import Run, h100, one, run_python
 from .playing import play
@@ -57,7 +58,7 @@ def test_structures_are_as_large_as_nvidias_binding_has_them(run: Run) -> None:
 
 
 def test_a_missing_symbol_is_function_not_found(tmp_path: Path) -> None:
-    library = build_player(tmp_path / "old", without=("nvmlGpmQueryDeviceSupport", "nvmlDeviceGetSerial"))
+    library = player_library(frozenset({"nvmlGpmQueryDeviceSupport", "nvmlDeviceGetSerial"}))
     result = run_python(
         play(h100_node(1), library, tmp_path / "play"),
         """
@@ -97,19 +98,28 @@ def test_wrong_handles_and_versions_are_refused(run: Run) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "empty"),
-        ("something else\n", "not a scenario of version 1"),
-        ("honest-nvml-scenario 1\ninstance a 1\n", "belongs to nothing"),
-        ("honest-nvml-scenario 1\ngpu a\nsteps power_mw 0:1 0:2\n", "steps must go forward in time"),
-        ("honest-nvml-scenario 1\ngpu a\nsteps power_mw 0:x\n", "not a number"),
-        ("honest-nvml-scenario 1\ngpu a\nsteps power_mw\n", "a series needs a step"),
-        ("honest-nvml-scenario 1\ngpu a\nset name %4\n", "bad percent-encoding"),
-        ("honest-nvml-scenario 1\nfault x b * 0 1 0 error 3\n", "a fault of an unknown GPU"),
-        ("honest-nvml-scenario 1\nfault\n", "a word is missing"),
-        ("honest-nvml-scenario 1\nnonsense\n", "unknown word"),
+        ("", "a scenario without a driver"),
+        ("something else\n", "line 1 (something): else"),
+        ("nonsense\n", "line 1 (nonsense): no such keyword"),
+        ("value key=power_mw kind=steps points=0:1\n", "belongs to nothing"),
+        ("instance key=a id=1\n", "belongs to no GPU"),
+        ("gpu key=a\ncompute id=1\n", "line 2 (compute): belongs to no instance"),
+        ("gpu key=a\ngpu key=a\n", "two GPUs of one key"),
+        ("gpu key=a\nprocess pid=1.5\n", "not a whole number"),
+        ("gpu key=a\nvalue key=power_mw kind=steps points=0:1,0:2\n", "points must go forward in time"),
+        ("gpu key=a\nvalue key=power_mw kind=steps points=0:x\n", "not a number: x"),
+        ("gpu key=a\nvalue key=power_mw kind=steps points=0\n", "a point is TIME:VALUE"),
+        ("gpu key=a\nvalue key=power_mw kind=steps points=nan:1\n", "not a time"),
+        ("gpu key=a\nvalue key=power_mw kind=steps points=\n", "no points"),
+        ("gpu key=a\nvalue key=power_mw kind=ramp points=0:1\n", "no such kind of value"),
+        ("gpu key=a\nvalue key=name kind=text text=%4\n", "a bad percent-encoding"),
+        ("call_fault function=x gpu=b kind=0 argument=3 limit=0 from=0 until=1\n", "no such GPU"),
+        ("call_fault kind=0\n", "function is missing"),
     ],
 )
-def test_a_scenario_that_cannot_be_read_says_where(player: Path, tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_scenario_that_cannot_be_read_ends_the_process(
+    player: Path, tmp_path: Path, text: str, complaint: str
+) -> None:
     playing = play(h100_node(1), player, tmp_path)
     playing.scenario_path.write_text(text)
     done = subprocess.run(
@@ -119,8 +129,9 @@ def test_a_scenario_that_cannot_be_read_says_where(player: Path, tmp_path: Path,
         text=True,
         check=False,
     )
+    assert "NVML player: " in done.stderr
     assert complaint in done.stderr
-    assert "NVMLError_DriverNotLoaded" in done.stderr
+    assert done.returncode == -signal.SIGABRT
 
 
 # ---- accounting and time ----

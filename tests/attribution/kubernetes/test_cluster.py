@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from exporter.attribution.holdings import Allocations, Workload
@@ -224,14 +225,18 @@ def test_older_apis_of_resource_slices(node: Node) -> None:
 class TestProcesses:
     """From a process to its pod's name, by the control group's UID and container id."""
 
+    @pytest.fixture(autouse=True)
+    def procfs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path / "proc"))
+
     @staticmethod
     def holders(node: Node, proc: Path, cgroup: str) -> list[tuple[Workload, dict[str, str]]]:
         for pid, name, path in ((2, "kthreadd", "/"), (10, "python", cgroup)):
             (proc / str(pid)).mkdir(parents=True, exist_ok=True)
-            (proc / str(pid) / "comm").write_text(f"{name}\n")
+            (proc / str(pid) / "stat").write_text(f"{pid} ({name}) S 1 {' '.join(['0'] * 48)}\n")
             (proc / str(pid) / "cgroup").write_text(f"0::{path}\n")
             (proc / str(pid) / "status").write_text(f"Name:\t{name}\nUid:\t1000\t0\t0\t0\n")
-        asking = ProcessAttributor(lambda: [(Entity(B), 10)], str, pods=node.cluster.workload, proc=proc)
+        asking = ProcessAttributor(lambda: [(Entity(B), 10)], str, pods=node.cluster.workload)
         return [(each.workload, dict(each.labels)) for each in asking.read(DEVICES).holdings]
 
     def test_a_container_by_its_id(self, node: Node, tmp_path: Path) -> None:

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 
 from exporter.model import Absence, Batch, Entity, Reading
 from exporter.sources.dcgm.source import DcgmSource
-from tests.abi.dcgm.playing import Playing
-from tests.abi.dcgm.report import Report
+from tests.abi.dcgm.playing import Playing, Report
 
 SHIFT = 5000.0
 """The program's time line is not that of the scenario."""

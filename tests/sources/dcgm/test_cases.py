@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from exporter.core.quality import ProfilingState
 from exporter.model import Entity
+from exporter.trust import ProfilingState
 from tests.abi.dcgm.codes import Blank
 from tests.abi.dcgm.happenings import PROFILING, blanking, sticking
 from tests.abi.dcgm.scenario import Gpu

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from exporter.core.quality import ProfilingState
 from exporter.model import Absence, SourceError
 from exporter.sources.dcgm.bindings import Bindings
 from exporter.sources.dcgm.source import DcgmSource
+from exporter.trust import ProfilingState
 from tests.abi.dcgm.codes import Code
 from tests.abi.dcgm.happenings import failing, failing_rows, hanging, losing
 from tests.abi.dcgm.values import Window

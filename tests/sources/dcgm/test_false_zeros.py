@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from exporter.core.snapshot import EntityView, Snapshot
-from exporter.core.suspicion import PATIENCE
 from exporter.metrics import quality
 from exporter.metrics.family import Sample
 from exporter.model import Absence
+from exporter.trust import THRESHOLDS
 from tests.abi.dcgm.codes import Blank
 from tests.abi.dcgm.happenings import sticking
 from tests.abi.dcgm.scenario import Gpu
@@ -62,8 +62,8 @@ def test_nvlink_at_zero_while_the_driver_counts_is_refused(drive: Drive, made: G
     assert view.means["sm"] == pytest.approx(0.98)
 
 
-def test_bursts_between_two_samples_of_the_witness_deny_nothing(drive: Drive) -> None:
-    """At 10 Hz the witness is sampled once a second, and says that there was traffic in nine zeros of ten, too."""
+def test_bursts_between_two_samples_of_the_counter_contradict_nothing(drive: Drive) -> None:
+    """At 10 Hz the counter is sampled once a second, and says that there was traffic in nine zeros of ten, too."""
     bursts = steps(*((tenth / 10, 4e9 if tenth % 10 == 0 else 0.0) for tenth in range(200)))
     driver = drive(node(with_fields(gpu(), {1011: bursts, 1012: bursts, 449: 400.0})), interval=0.1)
     driver.run(0.0, 15.0, 0.1)
@@ -85,7 +85,7 @@ def test_a_value_again_is_believed_at_once(drive: Drive) -> None:
 
 
 @pytest.mark.parametrize("blank", [Blank.UNSET, 2147483632.0])
-def test_a_witness_that_is_blank_says_nothing(drive: Drive, blank: Blank | float) -> None:
+def test_a_counter_that_is_blank_says_nothing(drive: Drive, blank: Blank | float) -> None:
     view = settled(drive, with_fields(gpu(), {**ZERO_NVLINK, 449: blank}))
     assert view.means["nvlink_transmit"] == 0.0
 
@@ -93,8 +93,8 @@ def test_a_witness_that_is_blank_says_nothing(drive: Drive, blank: Blank | float
 def test_before_hopper_pcie_at_zero_for_minutes_of_kernels_is_marked(drive: Drive) -> None:
     """Field case 25: an L40S, whose PCIe nothing else in DCGM counts. The value stays: it cannot be proved false."""
     observer = Observer(drive(node(with_fields(a100(), ZERO_PCIE))))
-    assert not observer.until(PATIENCE - 10)[board()].suspects
-    view = observer.until(PATIENCE + 10)[board()]
+    assert not observer.until(THRESHOLDS.suspect_seconds - 10)[board()].suspects
+    view = observer.until(THRESHOLDS.suspect_seconds + 10)[board()]
     assert view.suspects == {"pcie_transmit", "pcie_receive"}
     assert view.means["pcie_receive"] == 0.0
     marked = {sample.labels.split("field=")[1] for sample in samples(view)}

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from exporter.core.quality import ProfilingState
 from exporter.fields import CLAIM, LINKS, PROFILING
 from exporter.model import Absence, Entity
+from exporter.trust import ProfilingState
 from tests.abi.dcgm.codes import Code, EntityKind
 from tests.abi.dcgm.happenings import blanking, failing
 from tests.abi.dcgm.scenario import GpuInstance

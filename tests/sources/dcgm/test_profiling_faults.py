@@ -5,10 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from exporter.core.quality import ProfilingState
 from exporter.fields import PROFILING
 from exporter.model import Absence
-from exporter.sources.dcgm.measurement import DEAD_SAMPLES
+from exporter.trust import THRESHOLDS, ProfilingState
 from tests.abi.dcgm.codes import Code
 from tests.abi.dcgm.happenings import Cure, Lock, ValueFault, blanking, failing, silencing, sticking
 from tests.abi.dcgm.meeting import process
@@ -204,7 +203,7 @@ def test_silent_profiling_is_watched_anew(drive: Drive) -> None:
 
 
 def test_dead_means_several_samples() -> None:
-    assert DEAD_SAMPLES > 2
+    assert THRESHOLDS.dead_reads > 2
 
 
 def test_somebody_ends_our_watches(drive: Drive) -> None:

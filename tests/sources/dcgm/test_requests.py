@@ -136,6 +136,8 @@ def test_a_client_that_was_content_with_less_is_warned_about(drive: Drive, caplo
     driver.source._disconnect()
     driver.read(3000.5)
     (said,) = [record.getMessage() for record in caplog.records if "leaves it alone" in record.getMessage()]
+    assert driver.source.neighbours is not None
+    assert driver.source.neighbours.notes() == [said]
     assert "every 30 s" in said
     assert "--sampling.interval=30s" in said
 

@@ -7,13 +7,13 @@ from functools import cache
 
 import pytest
 
-from exporter.core.quality import ProfilingState
 from exporter.core.snapshot import EntityView
 from exporter.fields import FIELDS, Kind
 from exporter.sources.simulated.node import Track
 from exporter.sources.simulated.script import PATTERN
 from exporter.sources.simulated.truth import PARTS, amount, finest, parts
 from exporter.sources.simulated.workloads import WORKLOADS
+from exporter.trust import ProfilingState
 from tests.sources.simulated.playing import Played, play
 
 TEN_MINUTES, TWO_TURNS, ONE_TURN = 600.0, 125.3, 65.05
