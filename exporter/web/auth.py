@@ -24,7 +24,7 @@ class HashError(ValueError):
     """A value that is not a bcrypt hash that we check; the text says what was expected."""
 
 
-class Verdict(Enum):
+class LoginResult(Enum):
     """What became of a request's credentials."""
 
     GRANTED = "granted"
@@ -33,11 +33,11 @@ class Verdict(Enum):
 
     @property
     def granted(self) -> bool:
-        return self is Verdict.GRANTED
+        return self is LoginResult.GRANTED
 
     @property
     def busy(self) -> bool:
-        return self is Verdict.BUSY
+        return self is LoginResult.BUSY
 
 
 def hash_cost(text: str) -> int:
@@ -80,28 +80,28 @@ class Authenticator:
         self._lock = threading.Lock()
         self._remembered: OrderedDict[bytes, None] = OrderedDict()
 
-    def check(self, authorization: str | None) -> Verdict:
+    def check(self, authorization: str | None) -> LoginResult:
         """The verdict on an Authorization header; anything that is not well-formed basic credentials is DENIED."""
         credentials = _decode(authorization or "")
         if credentials is None:
-            return Verdict.DENIED
+            return LoginResult.DENIED
         user, password = credentials
         digest = self._digest(user, password)
         if self._recall(digest):
-            return Verdict.GRANTED
+            return LoginResult.GRANTED
         if not self._turn.acquire(timeout=self._wait_seconds):
-            return Verdict.BUSY
+            return LoginResult.BUSY
         try:
             # Another thread may have checked the same login while this one waited for its turn.
             if self._recall(digest):
-                return Verdict.GRANTED
+                return LoginResult.GRANTED
             matches = self._matches(password, self._hashes.get(user, self._hash_of_nobody))
         finally:
             self._turn.release()
         if not matches or user not in self._hashes:
-            return Verdict.DENIED
+            return LoginResult.DENIED
         self._remember(digest)
-        return Verdict.GRANTED
+        return LoginResult.GRANTED
 
     def _matches(self, password: bytes, hashed: bytes) -> bool:
         try:

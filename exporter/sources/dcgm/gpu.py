@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from exporter.fields import CLAIM, LINKS, TENSOR_PIPES, Kind
 from exporter.model import Absence, Device, Entity, Problem, Reading
-from exporter.sources.dcgm.entities import Board
+from exporter.sources.dcgm.entities import GpuEntity
 from exporter.sources.dcgm.errors import CallFailed, Code
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.latest import Latest
@@ -17,7 +17,7 @@ from exporter.sources.dcgm.second_counters import NvlinkCount, PcieTotals
 from exporter.sources.dcgm.session import GPU, GPU_INSTANCE
 from exporter.sources.dcgm.timeline import TimeLine
 from exporter.sources.dcgm.tracks import Tracks
-from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, NVLINK_THROUGHPUT, SPECS, Row, blank_of
+from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, NVLINK_THROUGHPUT, SPECS, FieldSample, blank_of
 from exporter.sources.dcgm.watches import Terms, Unread, Watch, watch_most
 from exporter.trust import THRESHOLDS
 
@@ -71,7 +71,7 @@ class GpuReading:
     """Nothing of it has a value: it may be lost."""
 
 
-class Gpu:
+class WatchedGpu:
     """Watched from when it is made until ``close``. Raises CallFailed when the GPU, or the hostengine, refuses."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Gpu:
         groups: Groups,
         latest: Latest,
         neighbours: Neighbours,
-        board: Board,
+        board: GpuEntity,
         interval: float,
         now: float,
     ) -> None:
@@ -106,7 +106,7 @@ class Gpu:
         """Everything since the last read. ``paused``: asks the hostengine whether profiling is; ``links``: how many
         NVLink links are up, where that can be told. Raises CallFailed."""
         self._arm(line.now)
-        rows: list[Row] = []
+        rows: list[FieldSample] = []
         readings = [reading for plain in self._plain for reading in self._read_plain(plain, line, rows)]
         busy = max((r.value for r in readings if r.field == "busy" and r.value is not None), default=None)
         for measured in self._measured:
@@ -185,9 +185,9 @@ class Gpu:
             self._tracks.cut(measurement.wanted)
             self._pcie.cut()
 
-    def _read_plain(self, plain: _Plain, line: TimeLine, rows: list[Row]) -> list[Reading]:
+    def _read_plain(self, plain: _Plain, line: TimeLine, rows: list[FieldSample]) -> list[Reading]:
         readings: list[Reading] = []
-        watch, fresh = plain.watch, list[Row]()
+        watch, fresh = plain.watch, list[FieldSample]()
         if watch is not None:
             fresh = watch.read(line)
             _still_watched(fresh)
@@ -267,13 +267,13 @@ def _as_paused(readings: list[Reading]) -> list[Reading]:
     return [r._replace(absence=Absence.PAUSED) if r.absence is Absence.BLANK else r for r in readings]
 
 
-def _still_watched(rows: Iterable[Row]) -> None:
+def _still_watched(rows: Iterable[FieldSample]) -> None:
     """Somebody else can end our watches: an operator, or the hostengine when instances come and go."""
     if any(row.status == Code.NOT_WATCHED for row in rows):
         raise CallFailed("dcgmGetLatestValues_v2", Code.NOT_WATCHED, "the fields are no longer watched")
 
 
-def _all_blank(rows: Iterable[Row]) -> bool:
+def _all_blank(rows: Iterable[FieldSample]) -> bool:
     """Of the context, which never is for a GPU that answers."""
     context = [row for row in rows if row.field in _CONTEXT_IDS]
     return bool(context) and all(row.status != 0 or blank_of(row.field, row.value) is not None for row in context)

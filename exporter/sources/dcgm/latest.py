@@ -16,7 +16,7 @@ from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.pace import Budget
 from exporter.sources.dcgm.rows import Rows
-from exporter.sources.dcgm.values import Row
+from exporter.sources.dcgm.values import FieldSample
 
 log = logging.getLogger(__name__)
 EARLY = 0.9  # of the pace: reads are not exactly on time
@@ -71,7 +71,7 @@ class Latest:
         for kind in [kind for kind in self._entities if all(kind != poll[0] for poll in self._polls)]:
             self._groups.drop_entities(self._entities.pop(kind))
 
-    def rows(self, interest: Interest) -> Mapping[Key, Row] | None:
+    def rows(self, interest: Interest) -> Mapping[Key, FieldSample] | None:
         """The rows of the last ``refresh`` in which it was due, with those of others; None: they cannot be had. The
         same object until the next."""
         poll = self._polls[interest.kind, interest.pace]
@@ -125,7 +125,7 @@ class _Poll:
     def __init__(self, pace: float) -> None:
         self.interests: Counter[Interest] = Counter()
         self.covered: frozenset[Interest] = frozenset()
-        self.rows: Mapping[Key, Row] = {}
+        self.rows: Mapping[Key, FieldSample] = {}
         self.stale = True
         """Others want other fields than were read."""
         self.ids: tuple[int, ...] = ()
@@ -137,7 +137,7 @@ class _Poll:
     def due(self, now: float) -> bool:
         return self._retry.due(now) and (self.stale or now - self._read_at >= EARLY * self._pace)
 
-    def read(self, rows: Mapping[Key, Row], now: float) -> None:
+    def read(self, rows: Mapping[Key, FieldSample], now: float) -> None:
         self.rows, self.covered, self.stale, self._read_at = rows, frozenset(self.interests), False, now
         self._retry.worked()
 

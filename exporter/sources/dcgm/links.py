@@ -15,7 +15,7 @@ States = Mapping[int, Mapping[int, LinkState]]
 """By DCGM's number of the GPU or switch, and the link's; without those that have no link."""
 
 
-class Links:
+class LinkStates:
     """Asked for at ``interval``. Bindings of another release than the library cannot ask: their struct is refused."""
 
     def __init__(self, session: Session, interval: float) -> None:

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from exporter.background.backoff import Backoff
 from exporter.model import Absence, Problem
-from exporter.sources.dcgm.entities import Board
+from exporter.sources.dcgm.entities import GpuEntity
 from exporter.sources.dcgm.errors import COMBINATION_REFUSED, CallFailed, Code
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.latest import Latest
 from exporter.sources.dcgm.offers import Offer, offered, offers_of, one_pass
-from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, SPECS, Row, blank_of
+from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, SPECS, FieldSample, blank_of
 from exporter.sources.dcgm.watches import Terms, Watch, watch_most
 from exporter.trust import Dead
 
@@ -42,7 +42,7 @@ class Measurement:
     """The watch of ``wanted`` (most wanted first) on one group of entities of one GPU."""
 
     def __init__(
-        self, board: Board, what: str, groups: Groups, group: EntityGroup, wanted: Sequence[int], latest: Latest
+        self, board: GpuEntity, what: str, groups: Groups, group: EntityGroup, wanted: Sequence[int], latest: Latest
     ) -> None:
         self.wanted = tuple(wanted)
         self.watch: Watch | None = None
@@ -93,7 +93,7 @@ class Measurement:
             self.problems = (Problem(what, failure.reason, failure.remedy, self._board.entity),)
         self._dead.revived(now)
 
-    def observe(self, rows: Iterable[Row], busy: float | None, now: float, *, silent: bool) -> None:
+    def observe(self, rows: Iterable[FieldSample], busy: float | None, now: float, *, silent: bool) -> None:
         """Notices reads that look dead. ``busy``: the claim over the same time, if there is one; ``silent``: no sample
         came for longer than it should take."""
         pulse = _pulse(rows)
@@ -141,7 +141,7 @@ class Measurement:
         return (Problem(what, "the GPU cannot measure them in one pass with the others", "", self._board.entity),)
 
 
-def _pulse(rows: Iterable[Row]) -> _Pulse:
+def _pulse(rows: Iterable[FieldSample]) -> _Pulse:
     engines = [row for row in rows if row.field in _ENGINES and row.status == 0]
     valid = [row for row in engines if blank_of(row.field, row.value) is None]
     last = {(row.entity, row.field): row for row in engines}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.rows import Rows
-from exporter.sources.dcgm.values import IDS, Row
+from exporter.sources.dcgm.values import IDS, FieldSample
 
 log = logging.getLogger(__name__)
 LOOK_BACK = 600.0  # seconds of the cache that are looked at
@@ -73,7 +73,7 @@ class Neighbours:
         )
 
 
-def _sampled(groups: Groups, group: EntityGroup, now: int) -> list[Row]:
+def _sampled(groups: Groups, group: EntityGroup, now: int) -> list[FieldSample]:
     rows = Rows(groups.session)
     fields = groups.hold_fields(_ASKED)
     try:
@@ -84,7 +84,7 @@ def _sampled(groups: Groups, group: EntityGroup, now: int) -> list[Row]:
     return rows.take()
 
 
-def _longer(rows: Iterable[Row], interval: float, now: int) -> float | None:
+def _longer(rows: Iterable[FieldSample], interval: float, now: int) -> float | None:
     """The shortest distance of the last two samples of a field that is still sampled, where it is longer than ours."""
     times: dict[tuple[int, int], list[int]] = {}
     for row in rows:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from exporter.background.backoff import Backoff
 from exporter.model import Device, Fabric, Problem, Reading
-from exporter.sources.dcgm.entities import Board, Layout, Listing, discover, listing
+from exporter.sources.dcgm.entities import EntityList, GpuEntity, Layout, discover, listing
 from exporter.sources.dcgm.errors import CallFailed
-from exporter.sources.dcgm.gpu import Gpu
+from exporter.sources.dcgm.gpu import WatchedGpu
 from exporter.sources.dcgm.groups import Groups
 from exporter.sources.dcgm.latest import Latest
 from exporter.sources.dcgm.neighbours import Neighbours
@@ -50,8 +50,8 @@ class Node:
         self._around = Surroundings(self._groups, interval, sxids)
         self._layout = Layout(())
         self._looked = self._discovered = float("-inf")
-        self._listing: Listing | None = None
-        self._gpus: dict[int, Gpu] = {}
+        self._listing: EntityList | None = None
+        self._gpus: dict[int, WatchedGpu] = {}
         self._paused: bool | None = None
         self._failures: dict[int, CallFailed] = {}
         self._backoffs: dict[int, Backoff] = {}
@@ -85,13 +85,13 @@ class Node:
         reading.fabric = self._around.look(line, self._layout.boards)
         return reading
 
-    def _read_gpu(self, board: Board, line: TimeLine, links: Reading | None, reading: NodeReading) -> None:
+    def _read_gpu(self, board: GpuEntity, line: TimeLine, links: Reading | None, reading: NodeReading) -> None:
         backoff = self._backoffs.setdefault(board.number, Backoff(LOOK_INTERVAL, 300.0))
         gpu = self._gpus.get(board.number)
         if gpu is None:
             if not backoff.due(line.now):
                 return
-            gpu = self._gpus[board.number] = Gpu(
+            gpu = self._gpus[board.number] = WatchedGpu(
                 self._groups, self._latest, self.neighbours, board, self._interval, line.now
             )
         got = gpu.read(line, self._is_paused, links)
@@ -103,7 +103,7 @@ class Node:
         if got.blank and line.now - self._looked >= LOOK_AGAIN:
             self._looked = self._discovered = float("-inf")
 
-    def _links_of(self, board: Board) -> Reading | None:
+    def _links_of(self, board: GpuEntity) -> Reading | None:
         links = self._around.links
         count = links.up(board.number)
         return None if count is None else Reading(board.entity, "nvlink_links_up", links.asked, float(count))
@@ -134,7 +134,7 @@ class Node:
         self._known.update((board.number, board.uuid) for board in layout.boards)
         self._layout = layout
 
-    def _give_up(self, board: Board, failure: CallFailed, now: float) -> None:
+    def _give_up(self, board: GpuEntity, failure: CallFailed, now: float) -> None:
         """This GPU for a while; its watches are made anew then."""
         log.warning("%s cannot be read: %s", board, failure)
         self._failures[board.number] = failure

@@ -10,7 +10,7 @@ SHARE, LEAST = 0.05, 0.02  # of the interval, and in seconds: what a busy hosten
 OVERDUE = 2.5  # intervals
 
 
-class Pace:
+class SamplePace:
     """``interval``: the seconds that were asked for."""
 
     def __init__(self, interval: float) -> None:

@@ -6,7 +6,7 @@ import ctypes
 import struct
 
 from exporter.sources.dcgm.session import Session
-from exporter.sources.dcgm.values import Row
+from exporter.sources.dcgm.values import FieldSample
 
 _INTEGERS, _DOUBLE = frozenset({ord("i"), ord("t")}), ord("d")
 HEAD = struct.Struct("@IHhiqq")
@@ -23,10 +23,10 @@ class Rows:
 
     def __init__(self, session: Session) -> None:
         self.callback = _CALLBACK(self._add)
-        self._rows: list[Row] = []
+        self._rows: list[FieldSample] = []
         self._size = ctypes.sizeof(session.bindings.structs.c_dcgmFieldValue_v1)
 
-    def take(self) -> list[Row]:
+    def take(self) -> list[FieldSample]:
         """All rows since the last ``take``."""
         rows, self._rows = self._rows, []
         return rows
@@ -37,7 +37,7 @@ class Rows:
             head = ctypes.string_at(values + index * self._size, HEAD.size)
             _version, field, type_, status, time, whole = HEAD.unpack(head)
             value = whole if type_ in _INTEGERS else _number(head) if type_ == _DOUBLE else None
-            self._rows.append(Row(kind, entity, field, status, time, value))
+            self._rows.append(FieldSample(kind, entity, field, status, time, value))
         return 0
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from exporter.model import Entity, Fabric, LinkState, Part, PartKind
-from exporter.sources.dcgm.entities import Board
+from exporter.sources.dcgm.entities import GpuEntity
 from exporter.sources.dcgm.groups import Groups
-from exporter.sources.dcgm.links import Links
+from exporter.sources.dcgm.links import LinkStates
 from exporter.sources.dcgm.parts import Parts
 from exporter.sources.dcgm.sxids import Sxids
 from exporter.sources.dcgm.timeline import TimeLine
@@ -20,11 +20,11 @@ class Surroundings:
 
     def __init__(self, groups: Groups, interval: float, sxids: Sxids) -> None:
         self._interval = max(LOOK_INTERVAL, interval)
-        self.links = Links(groups.session, self._interval)
+        self.links = LinkStates(groups.session, self._interval)
         self._parts = [Parts(kind, groups, self._interval, sxids) for kind in PartKind]
         self._looked = float("-inf")
 
-    def look(self, line: TimeLine, boards: Iterable[Board]) -> Fabric | None:
+    def look(self, line: TimeLine, boards: Iterable[GpuEntity]) -> Fabric | None:
         """None: it is not due. After the GPUs were read: these tell the hostengine's time."""
         if line.now - self._looked < self._interval or not line.measured:
             return None

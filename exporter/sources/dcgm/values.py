@@ -47,7 +47,7 @@ SPECS: Mapping[int, Spec] = {
 IDS: Mapping[str, int] = {spec.field: spec.id for spec in SPECS.values()}
 
 
-class Row(NamedTuple):
+class FieldSample(NamedTuple):
     """One row as DCGM hands it out: ``value`` as it came, None for texts; ``time`` in microseconds since 1970."""
 
     kind: int  # of the entity

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.latest import EARLY, Interest, Key, Latest
-from exporter.sources.dcgm.pace import Pace
+from exporter.sources.dcgm.pace import SamplePace
 from exporter.sources.dcgm.rows import Rows
 from exporter.sources.dcgm.timeline import TimeLine
-from exporter.sources.dcgm.values import Row
+from exporter.sources.dcgm.values import FieldSample
 
 SHORTEST = 0.1  # seconds: what DCGM and GPM can do
 SLOWER = 1.1
@@ -72,13 +72,13 @@ class Watch:
         self._groups, self._group, self._latest = groups, group, latest
         self._interest = Interest(group.kind, group.numbers, self.ids, terms.pace)
         self._fields = groups.hold_fields(self.ids)
-        self._pace = Pace(terms.interval)
+        self._pace = SamplePace(terms.interval)
         self._begun = self._since = since
         self._seen: dict[Key, int] = {}
         self._overdue: frozenset[Key] = frozenset()
         self._proofs = PROOFS if terms.unread is Unread.TIME else 1
         self._read_at = float("-inf")
-        self._last: Mapping[Key, Row] | None = None
+        self._last: Mapping[Key, FieldSample] | None = None
         self._rows = Rows(groups.session)
         self._keys = tuple((number, id_) for number in group.numbers for id_ in self.ids)
         interval_us, keep = round(terms.interval * 1e6), _keep(terms.interval)
@@ -101,7 +101,7 @@ class Watch:
                 raise
         self._groups.release_fields(self.ids)
 
-    def read(self, line: TimeLine) -> list[Row]:
+    def read(self, line: TimeLine) -> list[FieldSample]:
         """All rows since the last read, oldest first within a field. ``line`` is measured where it can be.
 
         Raises CallFailed; what was handed out until then comes again at the next read.
@@ -118,9 +118,9 @@ class Watch:
         self._last, self._read_at = latest, line.now
         return self._newest(latest, line)
 
-    def _newest(self, latest: Mapping[Key, Row], line: TimeLine) -> list[Row]:
+    def _newest(self, latest: Mapping[Key, FieldSample], line: TimeLine) -> list[FieldSample]:
         """The latest samples where they are new, and all that came before them where they are not all."""
-        fresh: list[Row] = []
+        fresh: list[FieldSample] = []
         behind: list[int] = []  # times of the samples after which some may be missing
         overdue: set[Key] = set()
         now, seen, regular = line.hostengine, self._seen, self._pace.regular
@@ -152,7 +152,7 @@ class Watch:
             return fresh
         return self._history(min(behind) + 1, line, fresh)
 
-    def _history(self, since: int, line: TimeLine, newest: Iterable[Row] = ()) -> list[Row]:
+    def _history(self, since: int, line: TimeLine, newest: Iterable[FieldSample] = ()) -> list[FieldSample]:
         """Every row since then that was not handed out, and those of ``newest`` that are not among them."""
         begun = line.now
         self._rows.take()
@@ -170,7 +170,7 @@ class Watch:
         self._note(rows)
         return rows
 
-    def _judge(self, rows: Iterable[Row]) -> None:
+    def _judge(self, rows: Iterable[FieldSample]) -> None:
         """How close the samples lie, and with it whether the latest ones are all."""
         shortest, before = None, dict(self._seen)
         for row in rows:
@@ -186,13 +186,13 @@ class Watch:
         if self._proofs == 0:
             self.crowded = None
 
-    def _note(self, rows: Iterable[Row]) -> None:
+    def _note(self, rows: Iterable[FieldSample]) -> None:
         for row in rows:
             if row.status == 0:
                 self._seen[_key(row)] = row.time
 
 
-def _key(row: Row) -> Key:
+def _key(row: FieldSample) -> Key:
     return row.entity, row.field
 
 

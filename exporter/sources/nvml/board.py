@@ -9,11 +9,11 @@ from typing import Any
 from exporter.fields import CLAIM, LINKS, PROFILING, TENSOR_PIPES
 from exporter.model import Absence, Device, Entity, LinkState, Problem, ProcessUse, Reading
 from exporter.sources.nvml import complaints, context, support
-from exporter.sources.nvml.claim import Claim
+from exporter.sources.nvml.claim import ClaimReader
 from exporter.sources.nvml.context import Context, memory
 from exporter.sources.nvml.gpm import METRICS, WITHOUT_LINKS, Gpm
 from exporter.sources.nvml.library import text
-from exporter.sources.nvml.mig import Instance, Instances
+from exporter.sources.nvml.mig import MigInstance, MigInstances
 from exporter.sources.nvml.processes import Processes
 
 LOOK_SECONDS = 0.85  # sampling faster than this looks for instances, and reads the context, no more often
@@ -31,7 +31,7 @@ class BoardReading:
     links: Mapping[int, LinkState] = field(default_factory=dict)  # of NVLink, by number
 
 
-class Board:
+class GpuReader:
     """One board; used by its lane's thread only. NVMLError: the board as a whole cannot be read.
 
     Handles are the caller's: none is kept that a reset or a new list would make stale.
@@ -46,13 +46,13 @@ class Board:
         self._wanted, self._processes_only = gpm, processes_only
         self._support = support.ask(nvml, handle) if gpm else support.Support(Absence.NOT_CONFIGURED)
         self._facts = self._static(handle)
-        self._claim = Claim(nvml, self.entity)
+        self._claim = ClaimReader(nvml, self.entity)
         self._context = Context(nvml, self.entity)
         self._processes = Processes(nvml, uuid)
-        self._instances = Instances(nvml)
+        self._instances = MigInstances(nvml)
         self._looked = float("-inf")
         self._cut = False
-        self._listed: list[Instance] = []
+        self._listed: list[MigInstance] = []
         self._samples: dict[Entity, Gpm] = {}
         self._devices: list[Device] = []  # the board and its instances, as of the last look
 
@@ -149,7 +149,7 @@ class Board:
             fields |= context.FIELDS | {*(LINKS if cut else (*METRICS, *CLAIM)), "xid"}
         return replace(self._facts, fields=fields, mig_enabled=cut)
 
-    def _instance_device(self, instance: Instance) -> Device:
+    def _instance_device(self, instance: MigInstance) -> Device:
         return replace(
             self._facts,
             entity=Entity(self.entity.uuid, instance.number),

@@ -35,7 +35,7 @@ SELDOM = 0.85  # seconds; a buffer is asked at least this often, also when nothi
 WAITED_OUT = 30.0  # seconds; set back by less: the buffer still holds samples of the time that comes again
 
 
-class Claim:
+class ClaimReader:
     """The two utilization numbers of one board."""
 
     def __init__(self, nvml: Any, entity: Entity) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from exporter.fields import CLOCK_EVENTS
 from exporter.model import Absence, Entity, LinkState, Reading
 from exporter.sources.nvml.library import LOST, absence
-from exporter.sources.nvml.links import Links
+from exporter.sources.nvml.links import LinkReader
 from exporter.sources.nvml.paced import Ask, Paced, Value
 
 TEMPERATURE_SECONDS = 5.0
@@ -70,7 +70,7 @@ class Context:
             Paced(nvml, entity, TEMPERATURE, TEMPERATURE_SECONDS),
             Paced(nvml, entity, {**SLOW, "nvlink_links_up": Value(ask=self._links_up)}, SLOW_SECONDS),
         ]
-        self._ask_links = Links(nvml)
+        self._ask_links = LinkReader(nvml)
         self.links: Mapping[int, LinkState] = {}  # by number, as of the last look at what hardly changes
 
     def read(self, handle: Any, now: float) -> Iterator[Reading]:

@@ -23,7 +23,7 @@ _STATES = {
 }
 
 
-class Links:
+class LinkReader:
     """Of one board."""
 
     def __init__(self, nvml: Any) -> None:

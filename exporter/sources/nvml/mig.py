@@ -16,7 +16,7 @@ _PROFILE = re.compile(r"(\d+c\.)?(\d+g\.\d+gb\S*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class MigInstance:
     """One GPU instance with a MIG device in it."""
 
     number: int
@@ -25,7 +25,7 @@ class Instance:
     handle: Any  # for the read that listed it only
 
 
-class Instances:
+class MigInstances:
     """Of one board; remembers what does not change of each MIG device."""
 
     def __init__(self, nvml: Any) -> None:
@@ -46,7 +46,7 @@ class Instances:
             self._most = 0
         return self._on
 
-    def list(self, handle: Any) -> Iterator[Instance]:
+    def list(self, handle: Any) -> Iterator[MigInstance]:
         """Each GPU instance once, also when several compute instances share it."""
         nvml, seen = self._nvml, set[int]()
         known: dict[str, tuple[int, str]] = {}
@@ -61,7 +61,7 @@ class Instances:
             known[uuid] = facts
             if facts[0] not in seen:
                 seen.add(facts[0])
-                yield Instance(facts[0], uuid, facts[1], mig)
+                yield MigInstance(facts[0], uuid, facts[1], mig)
         self._known = known
 
     def _facts(self, mig: Any) -> tuple[int, str]:

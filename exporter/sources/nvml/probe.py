@@ -16,7 +16,7 @@ DEADLINE = 10.0  # seconds for all GPUs together; without persistence mode the f
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ProbedGpu:
     """One GPU. ``problem``: why it cannot be read; empty when it can."""
 
     index: int
@@ -34,7 +34,7 @@ class Probe:
     """The driver and its GPUs."""
 
     driver_version: str
-    gpus: tuple[Found, ...]
+    gpus: tuple[ProbedGpu, ...]
 
 
 def probe(nvml: Any = None, *, deadline: float = DEADLINE) -> Probe:
@@ -42,7 +42,7 @@ def probe(nvml: Any = None, *, deadline: float = DEADLINE) -> Probe:
     that GPU; the library is then left open."""
     nvml = load() if nvml is None else nvml
     open_library(nvml)
-    lanes: list[Lane[Found]] = []
+    lanes: list[Lane[ProbedGpu]] = []
     try:
         driver = text(nvml.nvmlSystemGetDriverVersion())
         lanes += (Lane(f"probe-{index}") for index in range(nvml.nvmlDeviceGetCount()))
@@ -64,14 +64,14 @@ def probe(nvml: Any = None, *, deadline: float = DEADLINE) -> Probe:
     return Probe(driver, gpus)
 
 
-def _found(index: int, lane: Lane[Found], until: float, deadline: float) -> Found:
+def _found(index: int, lane: Lane[ProbedGpu], until: float, deadline: float) -> ProbedGpu:
     if lane.done(max(0.0, until - time.monotonic())):
         return lane.take()
     hung = complaints.hung(index, "", deadline)
-    return Found(index, problem=hung.why, remedy=hung.remedy)
+    return ProbedGpu(index, problem=hung.why, remedy=hung.remedy)
 
 
-def _look(nvml: Any, index: int) -> Found:
+def _look(nvml: Any, index: int) -> ProbedGpu:
     uuid = ""
     try:
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
@@ -80,9 +80,9 @@ def _look(nvml: Any, index: int) -> Found:
         gpm = support.ask(nvml, handle)
     except nvml.NVMLError as error:
         problem = complaints.unreadable(index, uuid, error)
-        return Found(index, uuid, problem=problem.why, remedy=problem.remedy)
+        return ProbedGpu(index, uuid, problem=problem.why, remedy=problem.remedy)
     try:
         mig = bool(nvml.nvmlDeviceGetMigMode(handle)[0])
     except nvml.NVMLError:
         mig = False
-    return Found(index, uuid, model, gpm.absence is None, mig, without_gpm=gpm.why, remedy=gpm.remedy)
+    return ProbedGpu(index, uuid, model, gpm.absence is None, mig, without_gpm=gpm.why, remedy=gpm.remedy)

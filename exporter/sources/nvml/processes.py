@@ -25,7 +25,7 @@ USUAL = 16  # processes there is room for at first
 PACE = 0.9  # seconds
 
 
-class _Process(ctypes.Structure):
+class _ProcessInfo(ctypes.Structure):
     """nvml.h nvmlProcessInfo_v2_t, which functions of _v3 take; bindings of 12.535 have another one."""
 
     _fields_ = (
@@ -41,7 +41,7 @@ class Processes:
 
     def __init__(self, nvml: Any, uuid: str) -> None:
         self._nvml, self._uuid = nvml, uuid
-        self._lists = [Room(nvml, kind, _Process, USUAL) for kind in _KINDS]
+        self._lists = [Room(nvml, kind, _ProcessInfo, USUAL) for kind in _KINDS]
         self._used = Room(nvml, "nvmlDeviceGetProcessUtilization", nvml.c_nvmlProcessUtilizationSample_t, USUAL)
         self._at = float("-inf")
         self._last: list[ProcessUse] | None = None

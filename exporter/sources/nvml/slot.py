@@ -10,7 +10,7 @@ from typing import Any
 
 from exporter.background.lane import Lane
 from exporter.model import Reading
-from exporter.sources.nvml.board import LOOK_SECONDS, Board, BoardReading
+from exporter.sources.nvml.board import LOOK_SECONDS, BoardReading, GpuReader
 from exporter.sources.nvml.library import LOST, text
 from exporter.sources.nvml.xid import XidWatch
 
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReadOptions:
     """What is read, and of which boards."""
 
     gpm: bool
@@ -29,11 +29,11 @@ class Wanted:
 class Slot:
     """Finds its GPU anew at each look, so that another one in its place is noticed."""
 
-    def __init__(self, nvml: Any, index: int, wanted: Wanted, xids: XidWatch | None) -> None:
+    def __init__(self, nvml: Any, index: int, wanted: ReadOptions, xids: XidWatch | None) -> None:
         self._nvml, self.index, self._wanted, self._xids = nvml, index, wanted, xids
         self.uuid = ""  # as last seen, for messages about a GPU that does not say it any more
         self.lane: Lane[BoardReading | None] = Lane(f"nvml-{index}")
-        self._board: Board | None = None
+        self._board: GpuReader | None = None
         self._handle: Any = None  # None: to be found
         self._found = float("-inf")
 
@@ -66,12 +66,12 @@ class Slot:
             self._handle, self._found = handle, now
         return self._handle
 
-    def _board_of(self, handle: Any, uuid: str) -> Board:
+    def _board_of(self, handle: Any, uuid: str) -> GpuReader:
         if self._board is not None and self._board.entity.uuid == uuid:
             return self._board
         self.drop()
         wanted = self._wanted
-        board = Board(self._nvml, handle, uuid, self.index, gpm=wanted.gpm, processes_only=wanted.processes_only)
+        board = GpuReader(self._nvml, handle, uuid, self.index, gpm=wanted.gpm, processes_only=wanted.processes_only)
         log.info("GPU %d is %s (%s), GPM %s", self.index, board.model, uuid, "yes" if board.gpm else "no")
         self._board = board
         return board

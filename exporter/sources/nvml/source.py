@@ -26,7 +26,7 @@ from exporter.sources.nvml import complaints
 from exporter.sources.nvml.board import BoardReading
 from exporter.sources.nvml.context import SLOW_SECONDS
 from exporter.sources.nvml.library import load, open_library
-from exporter.sources.nvml.slot import Slot, Wanted
+from exporter.sources.nvml.slot import ReadOptions, Slot
 from exporter.sources.nvml.xid import XidWatch
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class NvmlSource:
         """``gpm`` False: the claim and the context only. ``processes_only``: who holds GPUs, beside another source that
         reads the rest. ``only``: which boards, by UUID. Opens at the first read."""
         self._nvml = nvml
-        self._wanted = Wanted(gpm and not processes_only, processes_only, only)
+        self._wanted = ReadOptions(gpm and not processes_only, processes_only, only)
         self._wall, self._deadline = wall, deadline
         self._open = False
         self._slots: dict[int, Slot] = {}  # by the driver's index

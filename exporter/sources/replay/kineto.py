@@ -26,9 +26,9 @@ from typing import IO, Any, cast
 
 from exporter.model import Device, Entity
 from exporter.sources.replay.json_stream import JsonStream
-from exporter.sources.replay.launch import Limits, occupancy, reserved_shared, resident_blocks, sm_share
+from exporter.sources.replay.launch import SmLimits, occupancy, reserved_shared, resident_blocks, sm_share
 from exporter.sources.replay.rank_files import open_ranks, told
-from exporter.sources.replay.traces import TraceError, Track
+from exporter.sources.replay.traces import GpuTrace, TraceError
 from exporter.sources.timeline import Copy, Direction, Kernel, StepFunction, build
 
 _SPAN = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "cpu_op", "user_annotation"})
@@ -85,7 +85,7 @@ class _Rank:
     damaged: int = 0  # events on a GPU without a valid time
 
 
-def read_kineto(path: Path) -> list[Track]:
+def read_kineto(path: Path) -> list[GpuTrace]:
     """One track a GPU, in the order of ranks. Raises TraceError."""
     ranks = [_read(name, file) for name, file in open_ranks(path)]
     ranks = [rank for rank in ranks if rank.gpus]
@@ -99,7 +99,7 @@ def read_kineto(path: Path) -> list[Track]:
     ends = [rank.end + offset for rank, offset in zip(ranks, offsets, strict=True)]
     together = max(begins) < min(ends)
     note = () if together or len(ranks) == 1 else ("clocks of the ranks differ: each begins at its own zero",)
-    tracks: list[Track] = []
+    tracks: list[GpuTrace] = []
     for label, rank, offset in zip(labels, ranks, offsets, strict=True):
         origin = min(begins) - offset if together else rank.start
         for device, gpu in sorted(rank.gpus.items()):
@@ -209,7 +209,9 @@ def _product(sizes: object) -> float | None:
     return float(math.prod(known)) if len(known) == len(sizes) else None
 
 
-def _track(index: int, label: int, rank: _Rank, device: int, gpu: _Gpu, origin: float, notes: tuple[str, ...]) -> Track:
+def _track(
+    index: int, label: int, rank: _Rank, device: int, gpu: _Gpu, origin: float, notes: tuple[str, ...]
+) -> GpuTrace:
     properties = rank.properties.get(device, {})
     length = rank.end - origin
     waits = sorted((max(0.0, start - origin), end - origin, 1.0) for start, end in rank.loader)
@@ -218,7 +220,7 @@ def _track(index: int, label: int, rank: _Rank, device: int, gpu: _Gpu, origin: 
         notes = (*notes, "the trace does not say how many SMs this GPU has: SM active may be absent")
     if rank.damaged:
         notes = (*notes, f"{rank.damaged} GPU events without a valid time or device were left out")
-    return Track(
+    return GpuTrace(
         Device(Entity(f"TRACE-rank{label}-gpu{device}"), str(index), model=str(properties.get("name", ""))),
         build(_kernels(gpu, origin, properties), _copies(gpu, origin), duration=length, levels=levels),
         notes,
@@ -232,7 +234,7 @@ def _copies(gpu: _Gpu, origin: float) -> Iterator[Copy]:
 
 def _kernels(gpu: _Gpu, origin: float, properties: Mapping[str, Any]) -> Iterator[Kernel]:
     sms, most = _count(properties.get("numSms")), _count(properties.get("maxThreadsPerMultiprocessor"))
-    limits = Limits(
+    limits = SmLimits(
         warps=most // 32 if most else None,
         registers=_count(properties.get("regsPerMultiprocessor")),
         shared=_count(properties.get("sharedMemPerMultiprocessor")),
@@ -260,7 +262,7 @@ def _kernels(gpu: _Gpu, origin: float, properties: Mapping[str, Any]) -> Iterato
 
 
 def _resident(
-    limits: Limits, per_sm: float, threads: float, estimate: float, registers: float, shared: float
+    limits: SmLimits, per_sm: float, threads: float, estimate: float, registers: float, shared: float
 ) -> float | None:
     """Blocks at once on an SM: by the profiler's estimate, else by what a block takes. None when it cannot be told."""
     if not limits.warps or not threads > 0:

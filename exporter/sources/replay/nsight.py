@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from exporter.model import Device, Entity
-from exporter.sources.replay.launch import Limits, occupancy, reserved_shared, resident_blocks, sm_share
-from exporter.sources.replay.traces import TraceError, Track
+from exporter.sources.replay.launch import SmLimits, occupancy, reserved_shared, resident_blocks, sm_share
+from exporter.sources.replay.traces import GpuTrace, TraceError
 from exporter.sources.timeline import Copy, Direction, Kernel, build
 
 _KERNELS, _COPIES = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -42,7 +42,7 @@ class _Place(NamedTuple):
     pid: int | None
 
 
-def read_nsight(path: Path) -> list[Track]:
+def read_nsight(path: Path) -> list[GpuTrace]:
     """One track a GPU on which kernels ran. Raises TraceError."""
     try:
         connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
@@ -57,7 +57,7 @@ def read_nsight(path: Path) -> list[Track]:
         connection.close()
 
 
-def _read(path: Path, db: sqlite3.Connection) -> list[Track]:
+def _read(path: Path, db: sqlite3.Connection) -> list[GpuTrace]:
     tables = {str(row[0]) for row in db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
     if _KERNELS not in tables:
         raise TraceError(
@@ -136,7 +136,7 @@ def _track(
     places: Sequence[_Place],
     start: int,
     end: int,
-) -> Track:
+) -> GpuTrace:
     notes = () if facts.get("smCount") else ("the export does not say how many SMs this GPU has: SM active is absent",)
     bus, uuid = str(facts.get("busLocation") or ""), str(facts.get("uuid") or "")
     if uuid and not uuid.startswith("GPU-"):
@@ -151,7 +151,7 @@ def _track(
     )
     kernels = (kernel for place in places for kernel in _kernels(db, place, facts, start))
     copies = (copy for place in places for copy in _copies(db, tables, place, start))
-    return Track(device, build(kernels, copies, duration=(end - start) * _SCALE), notes)
+    return GpuTrace(device, build(kernels, copies, duration=(end - start) * _SCALE), notes)
 
 
 def _where(place: _Place) -> str:
@@ -162,7 +162,7 @@ def _where(place: _Place) -> str:
 
 def _kernels(db: sqlite3.Connection, place: _Place, facts: Mapping[str, Any], origin: int) -> Iterator[Kernel]:
     sms, most = facts.get("smCount") or None, facts.get("maxWarpsPerSm") or None
-    limits = Limits(
+    limits = SmLimits(
         most,
         facts.get("maxBlocksPerSm"),
         facts.get("maxRegistersPerSm"),

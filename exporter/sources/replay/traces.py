@@ -13,7 +13,7 @@ class TraceError(SourceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Track:
+class GpuTrace:
     """One GPU of a trace."""
 
     device: Device

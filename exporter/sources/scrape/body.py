@@ -8,12 +8,12 @@ import zlib
 
 from exporter.model import SourceError
 from exporter.sources.scrape import complaints
-from exporter.sources.scrape.target import EXAMPLE, Target
+from exporter.sources.scrape.target import EXAMPLE, PageTarget
 
 _PIECE = 1 << 16
 
 
-def text_of(target: Target, response: http.client.HTTPResponse, limit: int) -> str:
+def text_of(target: PageTarget, response: http.client.HTTPResponse, limit: int) -> str:
     """The text. Its length on the wire and its final length are at most ``limit`` bytes. Raises SourceError."""
     if response.length is not None and response.length > limit:
         raise complaints.too_large(target, limit)
@@ -40,7 +40,7 @@ def text_of(target: Target, response: http.client.HTTPResponse, limit: int) -> s
     return body.decode("utf-8", errors="replace")
 
 
-def _inflated(target: Target, data: bytes, limit: int) -> bytes:
+def _inflated(target: PageTarget, data: bytes, limit: int) -> bytes:
     """At most one byte more than ``limit`` is ever made."""
     unzip = zlib.decompressobj(wbits=31)
     try:
@@ -53,7 +53,7 @@ def _inflated(target: Target, data: bytes, limit: int) -> bytes:
     return plain
 
 
-def _refuse_other(target: Target, content_type: str, body: bytes) -> None:
+def _refuse_other(target: PageTarget, content_type: str, body: bytes) -> None:
     kind = content_type.partition(";")[0].strip().lower()
     start = body[:64].lstrip()
     if kind == "text/html" or start.startswith(b"<"):

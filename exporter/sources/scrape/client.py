@@ -11,7 +11,7 @@ from typing import NamedTuple
 from exporter.model import SourceError
 from exporter.sources.scrape import complaints
 from exporter.sources.scrape.body import text_of
-from exporter.sources.scrape.target import Target, redirected
+from exporter.sources.scrape.target import PageTarget, redirected
 from exporter.sources.scrape.timed import Deadline, TimedReader, TooLargeError, connect
 from exporter.version import VERSION
 
@@ -30,7 +30,7 @@ class Page(NamedTuple):
 class Fetcher:
     """Fetches the page anew at each call."""
 
-    def __init__(self, target: Target, timeout: float, limit: int = LIMIT) -> None:
+    def __init__(self, target: PageTarget, timeout: float, limit: int = LIMIT) -> None:
         """``timeout``: seconds for everything together but the look-up of the host's name. ``limit``: bytes."""
         self._target = target
         self._timeout = timeout
@@ -58,7 +58,7 @@ class Fetcher:
                 raise complaints.not_followed(here, error) from error
         raise SourceError(f"{self._target} redirects more than {REDIRECTS} times, last to {here}", "give the final URL")
 
-    def _exchange(self, target: Target, deadline: Deadline) -> Page | str:
+    def _exchange(self, target: PageTarget, deadline: Deadline) -> Page | str:
         """One request and its answer: the page, or the location it has moved to."""
         with self._connected(target, deadline) as sock:
             sock.settimeout(deadline.left())
@@ -72,7 +72,7 @@ class Fetcher:
                     raise complaints.refused(target, response)
                 return Page(text_of(target, response, self._limit))
 
-    def _connected(self, target: Target, deadline: Deadline) -> socket.socket:
+    def _connected(self, target: PageTarget, deadline: Deadline) -> socket.socket:
         sock = connect(target.host, target.port, deadline)
         if target.scheme == "http":
             return sock
@@ -85,7 +85,7 @@ class Fetcher:
             raise
 
 
-def _request(target: Target) -> bytes:
+def _request(target: PageTarget) -> bytes:
     lines = [
         f"GET {target.path} HTTP/1.1",
         f"Host: {target.netloc}",

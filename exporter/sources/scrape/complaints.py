@@ -7,24 +7,24 @@ import socket
 import ssl
 
 from exporter.model import SourceError
-from exporter.sources.scrape.target import Target
+from exporter.sources.scrape.target import PageTarget
 
 CHECK = "check the URL and that dcgm-exporter runs there; it listens on port 9400 by default"
 _LOG = "look at the log of that exporter"
 _EXCERPT = 80  # characters of a foreign text that are quoted
 
 
-def too_large(target: Target, limit: int) -> SourceError:
+def too_large(target: PageTarget, limit: int) -> SourceError:
     """The page is beyond the limit, in bytes."""
     return SourceError(f"the page of {target} is larger than {limit >> 10} KiB", f"is it the right page? {CHECK}")
 
 
-def not_followed(target: Target, error: ValueError) -> SourceError:
+def not_followed(target: PageTarget, error: ValueError) -> SourceError:
     """A redirect to something that is no page for us."""
     return SourceError(f"{target} redirects in a way that is not followed: {error}", "give the final URL")
 
 
-def refused(target: Target, response: http.client.HTTPResponse) -> SourceError:
+def refused(target: PageTarget, response: http.client.HTTPResponse) -> SourceError:
     """A status other than 200."""
     status = response.status
     remedies = {401: "give user and password in the URL", 403: "give user and password in the URL"}
@@ -32,7 +32,7 @@ def refused(target: Target, response: http.client.HTTPResponse) -> SourceError:
     return SourceError(f"{target} answers {status} {printable(response.reason)}{_excerpt(response)}", remedy)
 
 
-def failed(target: Target, error: Exception, timeout: float) -> SourceError:
+def failed(target: PageTarget, error: Exception, timeout: float) -> SourceError:
     """An exchange that came to no answer. ``timeout``: the seconds it had."""
     if isinstance(error, TimeoutError):
         return SourceError(

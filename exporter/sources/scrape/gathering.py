@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from exporter.model import Absence, Entity, Problem
 from exporter.sources.scrape.boards import Key, Value, assigned, once
 from exporter.sources.scrape.dialect import Meaning, UnknownUnitError, meaning
-from exporter.sources.scrape.identity import Row, is_elsewhere, is_gpu_family, row
+from exporter.sources.scrape.identity import GpuLabels, is_elsewhere, is_gpu_family, row
 from exporter.sources.scrape.text import Exposition
 from exporter.sources.scrape.values import number
 from exporter.trust import zero_without_sensor
@@ -21,7 +21,7 @@ _Family = Sequence[tuple[Entity, str]]  # entity and printed value of each row
 class Gathered:
     """What a page says about GPUs."""
 
-    rows: Mapping[Entity, Row]  # every board and instance, with what the labels tell
+    rows: Mapping[Entity, GpuLabels]  # every board and instance, with what the labels tell
     values: Mapping[Key, Value]
     problems: Sequence[Problem]
     rejected: Mapping[tuple[str, str], int]
@@ -44,15 +44,15 @@ def gather(exposition: Exposition) -> Gathered:
     return Gathered(rows, assigned(values), problems, {key: count for key, count in rejected.items() if count})
 
 
-def _sorted_out(exposition: Exposition) -> tuple[dict[Entity, Row], dict[str, list[tuple[Entity, str]]], int]:
+def _sorted_out(exposition: Exposition) -> tuple[dict[Entity, GpuLabels], dict[str, list[tuple[Entity, str]]], int]:
     """The rows that name a GPU: facts by entity, values by family; and how many should name one and do not.
 
     A board is listed even if only its instances have rows.
     """
-    rows: dict[Entity, Row] = {}
+    rows: dict[Entity, GpuLabels] = {}
     families: dict[str, list[tuple[Entity, str]]] = {}
     unidentified = 0
-    seen: dict[int, Row | None] = {}  # by identity of the labels, which the samples share
+    seen: dict[int, GpuLabels | None] = {}  # by identity of the labels, which the samples share
     for sample in exposition.samples:
         if not is_gpu_family(sample.name) or is_elsewhere(sample.labels):
             continue

@@ -12,7 +12,7 @@ from exporter.model import Entity
 _REMEMBERED = 8  # gaps
 
 
-class Pace:
+class ReadPace:
     """Remembers when reads were tried, and when each entity was last read.
 
     The usual pace is the median of the recent gaps between tries, failed ones among them: neither an outage nor one

@@ -9,12 +9,12 @@ from exporter.model import Absence, Batch, Device, Entity, Problem, Reading
 from exporter.sources.scrape.boards import Value
 from exporter.sources.scrape.client import Fetcher, Page
 from exporter.sources.scrape.gathering import Gathered, gather
-from exporter.sources.scrape.identity import Row
+from exporter.sources.scrape.identity import GpuLabels
 from exporter.sources.scrape.looks import no_gpus
-from exporter.sources.scrape.pace import Pace
+from exporter.sources.scrape.pace import ReadPace
 from exporter.sources.scrape.target import parse_target
 from exporter.sources.scrape.text import parse
-from exporter.sources.scrape.xid import XidWatch
+from exporter.sources.scrape.xid import LastXids
 
 TIMEOUT = 0.8  # seconds: within the default sampling interval of one
 _KNOWN_EVENTS = sum(CLOCK_EVENTS)
@@ -41,8 +41,8 @@ class ExporterSource:
         """``timeout``: seconds for one whole fetch. ``fetch`` replaces HTTP. ValueError: the URL is not one."""
         self._target = parse_target(url)
         self._fetch = fetch or Fetcher(self._target, timeout)
-        self._pace = Pace()
-        self._xids = XidWatch()
+        self._pace = ReadPace()
+        self._xids = LastXids()
 
     def read(self, now: float) -> Batch:
         """Fetch the page and read it. SourceError when there is none, or no GPU on it."""
@@ -104,7 +104,7 @@ def _devices(page: Gathered) -> Iterator[Device]:
         yield _device(row, frozenset(fields[entity]), entity.gpu_instance is None and entity.uuid in cut)
 
 
-def _device(row: Row, fields: frozenset[str], mig_enabled: bool) -> Device:
+def _device(row: GpuLabels, fields: frozenset[str], mig_enabled: bool) -> Device:
     return Device(
         entity=row.entity,
         index=row.gpu,

@@ -13,7 +13,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PageTarget:
     """Where to ask and for what. ``credentials``: the value of an Authorization header, or empty."""
 
     scheme: str
@@ -38,7 +38,7 @@ class Target:
         return f"{self.scheme}://{self.netloc}{self.path.partition('?')[0]}"
 
 
-def parse_target(url: str) -> Target:
+def parse_target(url: str) -> PageTarget:
     """Take a URL apart. Without a path, /metrics is meant. ValueError says what is wrong with it."""
     if not url:
         raise ValueError(f"no URL is given; it looks like {EXAMPLE}")
@@ -56,16 +56,16 @@ def parse_target(url: str) -> Target:
     if port == 0:
         raise ValueError("the URL's port is 0")
     path = (parts.path or "/metrics") + (f"?{parts.query}" if parts.query else "")
-    return Target(parts.scheme, parts.hostname, port or _PORTS[parts.scheme], path, _credentials(parts))
+    return PageTarget(parts.scheme, parts.hostname, port or _PORTS[parts.scheme], path, _credentials(parts))
 
 
-def redirected(target: Target, location: str) -> Target:
+def redirected(target: PageTarget, location: str) -> PageTarget:
     """Where an answer sends us. Credentials stay with their origin. ValueError when we do not go there."""
     found = parse_target(urljoin(f"{target.scheme}://{target.netloc}{target.path}", location))
     if target.scheme == "https" and found.scheme == "http":
         raise ValueError("from https to http")
     own = target.credentials if found.origin == target.origin else ""
-    return Target(found.scheme, found.host, found.port, found.path, found.credentials or own)
+    return PageTarget(found.scheme, found.host, found.port, found.path, found.credentials or own)
 
 
 def _credentials(parts: SplitResult) -> str:

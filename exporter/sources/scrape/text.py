@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Sample(NamedTuple):
+class PageSample(NamedTuple):
     """One line. ``value`` is kept as it was printed: blanks of DCGM are exact integers beyond a float's precision."""
 
     name: str
@@ -25,7 +25,7 @@ class Sample(NamedTuple):
 class Exposition:
     """What a page says. Timestamps are not kept: they are the other clock's."""
 
-    samples: tuple[Sample, ...]
+    samples: tuple[PageSample, ...]
     helps: Mapping[str, str]  # by family; the first one counts
     unparseable: int  # lines
 
@@ -51,7 +51,7 @@ _EXEMPLAR = " # {"
 
 def parse(text: str) -> Exposition:
     """Read a page. Never raises; what cannot be read is counted."""
-    samples: list[Sample] = []
+    samples: list[PageSample] = []
     helps: dict[str, str] = {}
     labels: dict[str, Mapping[str, str] | None] = {"": {}}  # a page repeats the same labels once a family
     unparseable = 0
@@ -75,7 +75,7 @@ def parse(text: str) -> Exposition:
         if found is None:
             unparseable += 1
         else:
-            samples.append(Sample(match[1], found, match[3]))
+            samples.append(PageSample(match[1], found, match[3]))
     return Exposition(tuple(samples), helps, unparseable)
 
 

@@ -14,7 +14,7 @@ from exporter.model import Absence, Entity, Reading
 from exporter.trust import range_fault
 
 
-class XidWatch:
+class LastXids:
     """Remembers the last code of each board and instance."""
 
     def __init__(self) -> None:
