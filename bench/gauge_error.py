@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 from exporter.clock import VirtualClock
 from exporter.core.pipeline import Pipeline
-from exporter.core.running import run_fast
-from exporter.core.sampler import Sampler
+from exporter.core.sampler import Sampler, run_fast
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.core.workers import InlineWorker
 from exporter.sources.simulated.node import SimulatedGpu, build_node

@@ -1,14 +1,17 @@
-"""The only timer. Reads every source in the background on its own deadline and publishes Snapshots."""
+"""The only timer. Reads every source in the background and publishes Snapshots: in real time, or on a virtual clock."""
 
 from __future__ import annotations
 
 import logging
+import math
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from exporter.background.freshness import lifetime
 from exporter.background.once import Condition
+from exporter.clock import VirtualClock
 from exporter.core.pipeline import Pipeline
 from exporter.core.snapshot import Snapshot, SourceView
 from exporter.core.workers import Outcome, Worker
@@ -108,3 +111,27 @@ class Sampler:
         if feed.condition.failed(reason):
             log.warning("source %s cannot be read: %s%s", name, reason, f" ({error.remedy})" if error.remedy else "")
         self._pipeline.failed(name, Problem(f"source {name} cannot be read", reason, error.remedy))
+
+
+PATIENCE = 0.5  # share of an interval for which a window waits for slow sources; those are taken up at the next one
+
+
+def run_timed(sampler: Sampler, interval: float, stop: threading.Event) -> None:
+    """One window every ``interval`` real seconds until told to stop or all sources have ended.
+
+    The schedule does not drift: windows start at multiples of the interval, and missed ones are left out, not made up.
+    """
+    origin = time.monotonic()
+    while not stop.is_set() and not sampler.ended:
+        sampler.tick(patience=interval * PATIENCE)
+        elapsed = time.monotonic() - origin
+        stop.wait((math.floor(elapsed / interval) + 1) * interval - elapsed)
+
+
+def run_fast(sampler: Sampler, clock: VirtualClock, interval: float, stop: threading.Event) -> None:
+    """Windows back to back, each ``interval`` virtual seconds long, until all sources have ended."""
+    while not stop.is_set():
+        sampler.tick()
+        if sampler.ended:
+            return
+        clock.advance(interval)

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import psutil
 
-from exporter.host.family import Families
-from exporter.host.proc import Proc, Thread
+from exporter.host.account import Amounts, Totals
+from exporter.host.proc import Families, Proc, Thread
 from exporter.host.reading import HolderReading, ProcessesReading
-from exporter.host.totals import Amounts, Totals
 from exporter.model import Problem
 
 # Heuristic: newer PyTorch names its workers (torch/utils/data/_utils/worker.py); older ones, and other frameworks'

@@ -12,9 +12,8 @@ from typing import TypeAlias
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.fields import CLAIM, LINKS, PROFILING
 from exporter.model import Problem
+from exporter.page.explanations import warnings, why
 from exporter.page.history import Freshness, Points
-from exporter.page.reasons import why
-from exporter.page.warnings import warnings
 from exporter.version import VERSION as EXPORTER_VERSION
 
 VERSION = 1

@@ -2,6 +2,10 @@
 
 What goes wrong in the field: refused whole because of one field; refused because another client holds the hardware;
 stuck at zero or blank for ever after an Xid, until somebody watches anew (field cases 18 to 21).
+
+Which fields a GPU offers: dcgmProfGetSupportedMetricGroups. Groups of different major ids run together; those of one
+major id share hardware. Hopper and newer list everything, whether the GPU has it or not: a list of capabilities, not a
+promise of data.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from exporter.sources.dcgm.entities import GpuEntity
 from exporter.sources.dcgm.errors import COMBINATION_REFUSED, CallFailed, Code
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.latest import Latest
-from exporter.sources.dcgm.offers import Offer, offered, offers_of, one_pass
+from exporter.sources.dcgm.session import Session
 from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, SPECS, FieldSample, blank_of
 from exporter.sources.dcgm.watches import Terms, Watch, watch_most
 from exporter.trust import Dead
@@ -150,3 +154,36 @@ def _pulse(rows: Iterable[FieldSample]) -> _Pulse:
         bool(last),
         bool(last) and all(blank_of(row.field, row.value) is not None for row in last.values()),
     )
+
+
+class Offer(NamedTuple):
+    """One metric group."""
+
+    major: int
+    minor: int
+    fields: frozenset[int]
+
+
+def offers_of(session: Session, gpu: int) -> tuple[Offer, ...]:
+    """The metric groups of this GPU, not of any other (field case 27). Raises CallFailed."""
+    answer = session.call("dcgmProfGetSupportedMetricGroups", gpu)
+    groups = answer.metricGroups[: answer.numMetricGroups]
+    return tuple(Offer(g.majorId, g.minorId, frozenset(g.fieldIds[: g.numFieldIds])) for g in groups)
+
+
+def offered(offers: Sequence[Offer], wanted: Sequence[int]) -> tuple[int, ...]:
+    """The wanted fields that there are, in the order of ``wanted``."""
+    every = frozenset[int]().union(*(offer.fields for offer in offers))
+    return tuple(field for field in wanted if field in every)
+
+
+def one_pass(offers: Sequence[Offer], wanted: Sequence[int]) -> tuple[int, ...]:
+    """The wanted fields that fit together: of each major id, the group with the field that is wanted most."""
+    best: dict[int, Offer] = {}
+    for offer in sorted(offers, key=lambda offer: _rank(offer, wanted)):
+        best.setdefault(offer.major, offer)
+    return offered(tuple(best.values()), wanted)
+
+
+def _rank(offer: Offer, wanted: Sequence[int]) -> int:
+    return min((place for place, field in enumerate(wanted) if field in offer.fields), default=len(wanted))

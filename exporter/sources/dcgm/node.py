@@ -9,13 +9,13 @@ from exporter.background.backoff import Backoff
 from exporter.model import Device, Fabric, Problem, Reading
 from exporter.sources.dcgm.entities import EntityList, GpuEntity, Layout, discover, listing
 from exporter.sources.dcgm.errors import CallFailed
+from exporter.sources.dcgm.fabric import FabricReader
 from exporter.sources.dcgm.gpu import WatchedGpu
 from exporter.sources.dcgm.groups import Groups
 from exporter.sources.dcgm.latest import Latest
 from exporter.sources.dcgm.neighbours import Neighbours
+from exporter.sources.dcgm.parts import Sxids
 from exporter.sources.dcgm.session import Session
-from exporter.sources.dcgm.surroundings import Surroundings
-from exporter.sources.dcgm.sxids import Sxids
 from exporter.sources.dcgm.timeline import TimeLine
 from exporter.sources.dcgm.watches import Terms
 
@@ -47,7 +47,7 @@ class Node:
         self._groups = Groups(session)
         self._latest = Latest(self._groups)
         self.neighbours = Neighbours(Terms.of_means(interval).interval)
-        self._around = Surroundings(self._groups, interval, sxids)
+        self._fabric = FabricReader(self._groups, interval, sxids)
         self._layout = Layout(())
         self._looked = self._discovered = float("-inf")
         self._listing: EntityList | None = None
@@ -67,7 +67,7 @@ class Node:
             self._look(line)
         self._latest.refresh(line.now)
         reading = NodeReading(problems=[*self._layout.problems, *self._version_problems()])
-        self._around.links.ask(line.now)
+        self._fabric.links.ask(line.now)
         self._paused = None
         for board in self._layout.boards:
             try:
@@ -82,7 +82,7 @@ class Node:
                 reading.problems.append(Problem(f"{board} cannot be read", failed.reason, failed.remedy, board.entity))
         crowded = {str(gpu.board): gpu.crowded for gpu in self._gpus.values() if gpu.crowded is not None}
         self.neighbours.watch(crowded)
-        reading.fabric = self._around.look(line, self._layout.boards)
+        reading.fabric = self._fabric.read(line, self._layout.boards)
         return reading
 
     def _read_gpu(self, board: GpuEntity, line: TimeLine, links: Reading | None, reading: NodeReading) -> None:
@@ -104,7 +104,7 @@ class Node:
             self._looked = self._discovered = float("-inf")
 
     def _links_of(self, board: GpuEntity) -> Reading | None:
-        links = self._around.links
+        links = self._fabric.links
         count = links.up(board.number)
         return None if count is None else Reading(board.entity, "nvlink_links_up", links.asked, float(count))
 
@@ -162,7 +162,7 @@ class Node:
         problems = []
         if not bindings.fit(library):
             why = f"the bindings ({bindings.origin}) were made for DCGM {bindings.version}, the library is {library}"
-            missing = "; NVLink link states are not read" if self._around.links.refused else ""
+            missing = "; NVLink link states are not read" if self._fabric.links.refused else ""
             remedy = "use the bindings of the installed DCGM: --dcgm.bindings DIR"
             problems.append(Problem("DCGM's bindings and library are of different releases", why + missing, remedy))
         if hostengine and library and hostengine.split(".")[0] != library.split(".")[0]:

@@ -11,8 +11,8 @@ from exporter.sources.dcgm.bindings import Bindings
 from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.neighbours import Neighbours
 from exporter.sources.dcgm.node import Node
+from exporter.sources.dcgm.parts import Sxids
 from exporter.sources.dcgm.session import open_session, shut_down
-from exporter.sources.dcgm.sxids import Sxids
 from exporter.sources.dcgm.timeline import TimeLine
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import Any
 
 from exporter.fields import CLAIM, LINKS, PROFILING, TENSOR_PIPES
 from exporter.model import Absence, Device, Entity, LinkState, Problem, ProcessUse, Reading
-from exporter.sources.nvml import complaints, context, support
+from exporter.sources.nvml import context, problems, support
 from exporter.sources.nvml.claim import ClaimReader
 from exporter.sources.nvml.context import Context, memory
 from exporter.sources.nvml.gpm import METRICS, WITHOUT_LINKS, Gpm
@@ -139,9 +139,9 @@ class GpuReader:
         if not self._wanted:
             return
         if not self.gpm:
-            yield complaints.unmeasured(self.entity, self._support)
+            yield problems.unmeasured(self.entity, self._support)
         elif any(r.absence is Absence.NOT_PERMITTED and r.field in _MEASURED for r in readings):
-            yield complaints.not_permitted(self.entity)
+            yield problems.not_permitted(self.entity)
 
     def _device(self, cut: bool) -> Device:
         fields: frozenset[str] = frozenset() if cut else frozenset({"processes"})

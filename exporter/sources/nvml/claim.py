@@ -20,10 +20,10 @@ from exporter.sources.nvml.library import (
     NO_PERMISSION,
     NOT_FOUND,
     NOT_SUPPORTED,
+    ReusedArray,
     absence,
     number,
 )
-from exporter.sources.nvml.room import Room
 
 _BUFFERS = {"busy": 1, "memory_busy": 2}  # field: nvmlSamplingType_t
 RING = 128  # samples there is room for; the driver keeps about 100
@@ -140,7 +140,7 @@ class Buffer:
     def __init__(self, nvml: Any, kind: int) -> None:
         """``kind``: nvml.h nvmlSamplingType_t."""
         self._kind, self._type = ctypes.c_uint(kind), ctypes.c_uint()
-        self._room = Room(nvml, "nvmlDeviceGetSamples", nvml.c_nvmlSample_t, RING)
+        self._room = ReusedArray(nvml, "nvmlDeviceGetSamples", nvml.c_nvmlSample_t, RING)
 
     def since(self, handle: Any, seen: int) -> tuple[int, list[Any]]:
         """(nvmlValueType_t, samples later than ``seen``, microseconds). NVMLError, also when there is none. Of more

@@ -9,7 +9,7 @@ from typing import Any
 
 from exporter.background.lane import Lane
 from exporter.model import SourceError
-from exporter.sources.nvml import complaints, support
+from exporter.sources.nvml import problems, support
 from exporter.sources.nvml.library import load, open_library, text
 
 DEADLINE = 10.0  # seconds for all GPUs together; without persistence mode the first look at each takes a second or two
@@ -67,7 +67,7 @@ def probe(nvml: Any = None, *, deadline: float = DEADLINE) -> Probe:
 def _found(index: int, lane: Lane[ProbedGpu], until: float, deadline: float) -> ProbedGpu:
     if lane.done(max(0.0, until - time.monotonic())):
         return lane.take()
-    hung = complaints.hung(index, "", deadline)
+    hung = problems.hung(index, "", deadline)
     return ProbedGpu(index, problem=hung.why, remedy=hung.remedy)
 
 
@@ -79,7 +79,7 @@ def _look(nvml: Any, index: int) -> ProbedGpu:
         model = text(nvml.nvmlDeviceGetName(handle))
         gpm = support.ask(nvml, handle)
     except nvml.NVMLError as error:
-        problem = complaints.unreadable(index, uuid, error)
+        problem = problems.unreadable(index, uuid, error)
         return ProbedGpu(index, uuid, problem=problem.why, remedy=problem.remedy)
     try:
         mig = bool(nvml.nvmlDeviceGetMigMode(handle)[0])

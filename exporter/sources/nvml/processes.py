@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from exporter.model import Entity, ProcessUse
-from exporter.sources.nvml.library import NOT_SUPPORTED
-from exporter.sources.nvml.room import Room
+from exporter.sources.nvml.library import NOT_SUPPORTED, ReusedArray
 
 _KINDS = (
     "nvmlDeviceGetComputeRunningProcesses_v3",
@@ -41,8 +40,8 @@ class Processes:
 
     def __init__(self, nvml: Any, uuid: str) -> None:
         self._nvml, self._uuid = nvml, uuid
-        self._lists = [Room(nvml, kind, _ProcessInfo, USUAL) for kind in _KINDS]
-        self._used = Room(nvml, "nvmlDeviceGetProcessUtilization", nvml.c_nvmlProcessUtilizationSample_t, USUAL)
+        self._lists = [ReusedArray(nvml, kind, _ProcessInfo, USUAL) for kind in _KINDS]
+        self._used = ReusedArray(nvml, "nvmlDeviceGetProcessUtilization", nvml.c_nvmlProcessUtilizationSample_t, USUAL)
         self._at = float("-inf")
         self._last: list[ProcessUse] | None = None
         self._shared = True  # the driver can tell shares; on boards that are cut into instances it cannot

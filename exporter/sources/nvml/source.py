@@ -22,7 +22,7 @@ from exporter.model import (
     Reading,
     SourceError,
 )
-from exporter.sources.nvml import complaints
+from exporter.sources.nvml import problems
 from exporter.sources.nvml.board import BoardReading
 from exporter.sources.nvml.context import SLOW_SECONDS
 from exporter.sources.nvml.library import load, open_library
@@ -146,7 +146,7 @@ class NvmlSource:
                 slot.lane.done(HEAD_START)
                 running.append(slot)
             else:
-                self._complain(gathered, slot, complaints.hung(slot.index, slot.uuid, self._deadline))
+                self._complain(gathered, slot, problems.hung(slot.index, slot.uuid, self._deadline))
         deadline = time.monotonic() + self._deadline
         for slot in running:
             self._collect(gathered, slot, max(0.0, deadline - time.monotonic()))
@@ -155,16 +155,16 @@ class NvmlSource:
     def _collect(self, gathered: _Gathered, slot: Slot, patience: float) -> None:
         if not slot.lane.done(patience):
             slot.lane.abandon()  # what it brings in the end is of another moment
-            self._complain(gathered, slot, complaints.hung(slot.index, slot.uuid, self._deadline))
+            self._complain(gathered, slot, problems.hung(slot.index, slot.uuid, self._deadline))
             return
         try:
             made = slot.lane.take()
         except self._nvml.NVMLError as error:
-            self._complain(gathered, slot, complaints.unreadable(slot.index, slot.uuid, error))
+            self._complain(gathered, slot, problems.unreadable(slot.index, slot.uuid, error))
             gathered.failed = True
         except Exception as error:  # costs this GPU, not the others
             log.exception("GPU %d failed in a way that was not foreseen", slot.index)
-            self._complain(gathered, slot, complaints.unforeseen(slot.index, slot.uuid, error))
+            self._complain(gathered, slot, problems.unforeseen(slot.index, slot.uuid, error))
         else:
             gathered.seen.add(slot.uuid)
             if made is not None:
@@ -179,7 +179,7 @@ class NvmlSource:
     def _note_missing(self, now: float, gathered: _Gathered) -> None:
         """Boards that came back are listed after a new initialization only."""
         gone = sorted(self._known.keys() - gathered.seen)
-        gathered.problems += (complaints.unlisted(uuid) for uuid in gone)
+        gathered.problems += (problems.unlisted(uuid) for uuid in gone)
         if not gone and not gathered.failed:
             self._backoff.worked()
             self._reopen_at = None

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from exporter.fields import CLOCK_EVENTS, FIELDS, Kind
 from exporter.model import Absence, Batch, Device, Entity, Problem, Reading
-from exporter.sources.scrape.boards import Value
 from exporter.sources.scrape.client import Fetcher, Page
-from exporter.sources.scrape.gathering import Gathered, gather
+from exporter.sources.scrape.errors import no_gpus
+from exporter.sources.scrape.gathering import Gathered, Value, gather
 from exporter.sources.scrape.identity import GpuLabels
-from exporter.sources.scrape.looks import no_gpus
 from exporter.sources.scrape.pace import ReadPace
 from exporter.sources.scrape.target import parse_target
 from exporter.sources.scrape.text import parse
-from exporter.sources.scrape.xid import LastXids
+from exporter.trust import range_fault
 
 TIMEOUT = 0.8  # seconds: within the default sampling interval of one
 _KNOWN_EVENTS = sum(CLOCK_EVENTS)
@@ -137,3 +136,39 @@ def _clock_events(entity: Entity, value: Value, now: float, rejected: dict[tuple
         rejected[key] = rejected.get(key, 0) + 1
     for bit, label in CLOCK_EVENTS.items():
         yield Reading(entity, "clock_event", now, float(bool(mask & bit)), label=label)
+
+
+class LastXids:
+    """Turns a gauge that holds the last Xid code into events. Remembers the last code of each board and instance.
+
+    dcgm-exporter prints the code of the last Xid until it restarts (field case 40), and nothing before the first. An
+    event is a change to a code other than 0. A second Xid with the same code changes nothing, so it cannot be seen. The
+    code in the first read is of unknown age and is not an event.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[Entity, float] = {}
+
+    def readings(
+        self, found: Mapping[Entity, float | Absence], known: frozenset[Entity], now: float
+    ) -> Iterator[Reading]:
+        """Events since the last read, one for each new code of a board, on the board; else why there is no code.
+
+        ``found``: what was printed, by the entity of the row. ``known``: entities of which there was an earlier read.
+        """
+        events: dict[tuple[str, str], Reading] = {}
+        for entity, code in found.items():
+            board = Entity(entity.uuid)
+            if isinstance(code, Absence):
+                yield Reading(board, "xid", now, None, absence=code)
+            elif not code.is_integer():
+                yield Reading(board, "xid", now, None, absence=Absence.NOT_A_NUMBER)
+            elif (fault := range_fault(FIELDS["xid"], code)) is not None:
+                yield Reading(board, "xid", now, None, absence=fault)
+            else:
+                changed = code != self._last.get(entity, 0.0)
+                self._last[entity] = code
+                if changed and code and entity in known:
+                    label = str(int(code))
+                    events[(entity.uuid, label)] = Reading(board, "xid", now, 1.0, label=label)
+        yield from events.values()

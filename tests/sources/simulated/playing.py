@@ -9,8 +9,7 @@ from itertools import pairwise
 
 from exporter.clock import VirtualClock
 from exporter.core.pipeline import Pipeline
-from exporter.core.running import run_fast
-from exporter.core.sampler import Sampler
+from exporter.core.sampler import Sampler, run_fast
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.core.workers import InlineWorker
 from exporter.model import Batch, Entity

@@ -1,4 +1,4 @@
-"""What is said about a GPU that cannot be read: what, why, and what to do."""
+"""The problems of a GPU that cannot be read or measured: what, why, and the remedy."""
 
 from __future__ import annotations
 

@@ -1,13 +1,16 @@
-"""What to say to the person on call when a page cannot be had: what failed, why, and what fixes it."""
+"""The errors of fetching a page, and of a page without GPUs: what failed, why, and what fixes it."""
 
 from __future__ import annotations
 
 import http.client
 import socket
 import ssl
+from collections.abc import Sequence
 
 from exporter.model import SourceError
+from exporter.sources.scrape.identity import is_elsewhere, is_gpu_family
 from exporter.sources.scrape.target import PageTarget
+from exporter.sources.scrape.text import Exposition
 
 CHECK = "check the URL and that dcgm-exporter runs there; it listens on port 9400 by default"
 _LOG = "look at the log of that exporter"
@@ -68,3 +71,43 @@ def _excerpt(response: http.client.HTTPResponse) -> str:
     except (OSError, http.client.HTTPException, ValueError):
         return ""
     return f": {text}" if text else ""
+
+
+_ELSEWHERE = "give the URL of dcgm-exporter; it listens on port 9400 by default"
+# prefix of a name -> what the page is, what to do
+_LOOKS: Sequence[tuple[str, str, str]] = (
+    ("honest_gpu_", "it is this exporter's own kind of page", _ELSEWHERE),
+    ("node_", "it looks like node_exporter's", _ELSEWHERE),
+    ("nvidia_smi_", "it looks like nvidia_gpu_exporter's", _ELSEWHERE),
+    ("nvidia_gpu_", "it looks like nvidia_gpu_prometheus_exporter's", _ELSEWHERE),
+    (
+        "DCGM_",
+        "it is dcgm-exporter's, but of switches, links or CPUs only",
+        "let dcgm-exporter watch GPUs: -d f or -d g",
+    ),
+    ("dcgm_", "it looks like dcgm-exporter 1's, whose names are not known here", "use dcgm-exporter 2 or later"),
+    ("prometheus_", "it looks like a Prometheus server's own", _ELSEWHERE),
+)
+
+
+def no_gpus(url: object, exposition: Exposition) -> SourceError:
+    """The error to raise when no sample names a GPU."""
+    samples = exposition.samples
+    if not samples:
+        lines = exposition.unparseable
+        why = f"none of its {lines} lines is a sample" if lines else "it is empty"
+        return SourceError(
+            f"the page of {url} has no metrics: {why}",
+            "dcgm-exporter's page is empty until its first collection, and without a GPU: look at its log",
+        )
+    families = sorted({sample.name for sample in samples})
+    if any(is_gpu_family(sample.name) and not is_elsewhere(sample.labels) for sample in samples):
+        return SourceError(
+            f"the page of {url} has DCGM metrics, but none of their rows names a GPU by its UUID",
+            "GPUs are told apart by UUID: let dcgm-exporter print it, and do not drop the label on the way",
+        )
+    for prefix, looks, remedy in _LOOKS:
+        if any(name.startswith(prefix) for name in families):
+            return SourceError(f"the page of {url} has no GPU metrics: {looks}", remedy)
+    looks = f"{len(families)} families, such as {families[0][:60]}"
+    return SourceError(f"the page of {url} has no GPU metrics: {looks}", _ELSEWHERE)
