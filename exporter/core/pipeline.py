@@ -1,4 +1,4 @@
-"""One batch after the other: checked, booked in the ledger, aligned, derived; and out as a Snapshot."""
+"""Takes batches one by one: checks them, books them in the ledger, aligns and derives; publishes a Snapshot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MEASURED = _PROFILING | frozenset(TENSOR_PIPES)
 
 @dataclass(slots=True)
 class _EntityRecord:
-    """Everything kept about one entity."""
+    """The state of one entity."""
 
     device: Device
     source: str
@@ -36,7 +36,7 @@ class _EntityRecord:
     together: Aligner = field(default_factory=Aligner)
     absences: dict[str, Absence] = field(default_factory=dict)
     given: Inputs = NOTHING
-    said: dict[str, float] = field(default_factory=dict)  # field -> when its absence was last told
+    absent_at: dict[str, float] = field(default_factory=dict)  # field -> when its absence was last reported
     honest: Honest | None = None
     honest_end: float = float("-inf")
     last_sample: float | None = None
@@ -156,18 +156,18 @@ class Pipeline:
 
     def _checked(self, entry: _EntityRecord, device: Device, readings: list[Reading], now: float) -> list[Reading]:
         """Readings with a valid value. A board cut into instances cannot have a claim (field cases 2, 35)."""
-        told = {reading.field for reading in readings}
+        delivered = {reading.field for reading in readings}
         entry.absences = {
             field: absence
             for field, absence in entry.absences.items()
-            if field not in device.fields or (field not in told and now - entry.said[field] < HELD)
+            if field not in device.fields or (field not in delivered and now - entry.absent_at[field] < HELD)
         }
         valid = []
         for raw in readings:
             impossible = device.mig_enabled and raw.field in CLAIM
             reading = range_check(raw._replace(value=None, absence=Absence.NOT_SUPPORTED) if impossible else raw)
             if reading.absence is not None:
-                entry.absences[reading.field], entry.said[reading.field] = reading.absence, now
+                entry.absences[reading.field], entry.absent_at[reading.field] = reading.absence, now
                 if reading.absence in REFUSED:
                     entry.account.rejected[(reading.field, reading.absence.value)] += 1
             if reading.value is not None:
@@ -178,7 +178,7 @@ class Pipeline:
         """Profiling values that cannot be true become absent, and are counted."""
         for reading in valid:
             if reading.field in _MEASURED:
-                entry.absences[reading.field], entry.said[reading.field] = Absence.STALE, now
+                entry.absences[reading.field], entry.absent_at[reading.field] = Absence.STALE, now
                 entry.account.rejected[(reading.field, entry.profiling.state.value)] += 1
         return [reading for reading in valid if reading.field not in _MEASURED]
 
@@ -209,10 +209,10 @@ class Pipeline:
             entry.account.book_together("measurement", interval.seconds)
 
     def _reported(self, entry: _EntityRecord) -> frozenset[str]:
-        """Fields that some source expects to deliver, less those that it has definitively given up."""
+        """Fields that some source expects to deliver, less those whose absence is definitive."""
         every: frozenset[str] = frozenset().union(*entry.fields.values())
-        given_up = [field for field, absence in entry.absences.items() if absence.definitive]
-        return every.difference(given_up) if given_up else every
+        ruled_out = [field for field, absence in entry.absences.items() if absence.definitive]
+        return every.difference(ruled_out) if ruled_out else every
 
     def _inputs(self, device: Device, reported: frozenset[str]) -> Inputs:
         return inputs(reported, mig=device.mig_enabled or device.entity.gpu_instance is not None)

@@ -40,7 +40,7 @@ class _Feed:
 
 
 class Sampler:
-    """Drives the pipeline. ``tick`` is one sampling window; ``run`` repeats it in real time."""
+    """Drives the pipeline. ``tick`` is one sampling window; ``run_timed`` and ``run_fast`` repeat it."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Sampler:
         return bool(self._feeds) and all(feed.final for feed in self._feeds)
 
     def tick(self, patience: float = 0.0) -> Snapshot:
-        """One window: ask every idle source, wait up to ``patience`` real seconds in all, take what came, publish."""
+        """One window: ask every idle source, wait up to ``patience`` real seconds in all, take the results, publish."""
         now = self._clock.monotonic()
         for feed in self._feeds:
             if not feed.final and feed.worker.submit(now):
@@ -79,7 +79,7 @@ class Sampler:
             if outcome is not None:
                 self._take(feed, outcome)
             elif now - feed.asked > self._hung_after and feed.condition.up:
-                self._fail(feed, SourceError(f"no answer for {now - feed.asked:.0f} s", "look at the driver: dmesg"))
+                self._fail(feed, SourceError(f"no answer for {now - feed.asked:.0f} s", "check the driver: dmesg"))
         snapshot = self._pipeline.publish([feed.view() for feed in self._feeds])
         self._publish(snapshot)
         return snapshot
@@ -117,7 +117,7 @@ PATIENCE = 0.5  # share of an interval for which a window waits for slow sources
 
 
 def run_timed(sampler: Sampler, interval: float, stop: threading.Event) -> None:
-    """One window every ``interval`` real seconds until told to stop or all sources have ended.
+    """One window every ``interval`` real seconds until ``stop`` is set or all sources have ended.
 
     The schedule does not drift: windows start at multiples of the interval, and missed ones are left out, not made up.
     """

@@ -19,7 +19,7 @@ _TOLERANCE = 0.1  # profile names round: 1g.12gb on 94 GB; B300's 7g.269gb is of
 
 @dataclass(frozen=True, slots=True)
 class MigProfile:
-    """What the name of a profile says."""
+    """What the name of a profile contains."""
 
     slices: int  # of the GPU instance
     compute: int  # of the compute instance in it; the same unless the name begins with "Nc."

@@ -46,7 +46,7 @@ class Proc:
         return Thread(_STATUS.get(letter, letter), (int(fields[11]) + int(fields[12])) * _TICK)
 
     def counts_delays(self) -> bool | None:
-        """Whether the kernel counts waiting for storage; None: it does not say (before Linux 5.14)."""
+        """Whether the kernel counts waiting for storage; None: not known (before Linux 5.14)."""
         content = self._read("sys/kernel/task_delayacct")
         return None if content is None else content.strip() != b"0"
 
@@ -103,7 +103,7 @@ class Families:
 
 
 def _parent(pid: int) -> int | None:
-    """None: ended. 0: outside this pid namespace, or hidden (hidepid): then it is below nobody that we may see."""
+    """None: ended. 0: outside this pid namespace, or hidden (hidepid): then it has no visible parent."""
     try:
         return psutil.Process(pid).ppid()
     except (psutil.NoSuchProcess, FileNotFoundError):

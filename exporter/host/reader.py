@@ -1,4 +1,4 @@
-"""All of the host in one pass."""
+"""Reads the whole host in one pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What joins and surrounds the GPUs: NVLink links, NVSwitches, the CPUs of Grace. Each a few series, read slowly."""
+"""The fabric: NVLink links, NVSwitches and Grace CPUs. A few series each, read at a long interval."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def _warnings(snapshot: Snapshot, freshness: Freshness) -> Iterator[str]:
         if any(view.details.get(mark) == "true" for view in snapshot.entities):
             yield text
     if freshness.stale:
-        yield "No new numbers: these are the last ones. The sampler stands still, or its input has ended."
+        yield "No new numbers: these are the last ones. The sampler has stopped, or its input has ended."
     for source in snapshot.sources:
         if not source.up:
             yield f"Source {source.name} is down: {source.reason}."

@@ -14,7 +14,7 @@ from enum import Enum
 
 _BCRYPT = re.compile(r"\$2[aby]\$(?P<cost>[0-9]{2})\$[./A-Za-z0-9]{53}\Z")
 _COSTS = range(4, 17)  # 16 takes seconds on a fast core; above it one request could hold a core for minutes
-_BCRYPT_BYTES = 72  # what bcrypt looks at; `htpasswd` and Go cut there too
+_BCRYPT_BYTES = 72  # what bcrypt reads; `htpasswd` and Go cut there too
 _REMEMBERED = 64  # logins: more than there are scrapers, few enough to forget about
 _PARALLEL_CHECKS = 1  # bcrypt is pure CPU: whoever tries passwords gets one core, not the node
 _WAIT_SECONDS = 2.0
@@ -57,7 +57,7 @@ def hash_cost(text: str) -> int:
 class Authenticator:
     """Checks `Authorization: Basic` headers. Safe to use from any thread.
 
-    An unknown user costs the same bcrypt as a known one, so that the time of an answer does not tell who exists.
+    An unknown user costs the same bcrypt as a known one, so that the time of an answer does not reveal who exists.
     Only successful logins are remembered, as a digest under a key that lives in this object: neither a memory dump
     nor a timing gives a password, and a new hash in the file is a new object with nothing remembered.
     """

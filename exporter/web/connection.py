@@ -201,4 +201,4 @@ class Connection:
 
 
 def _internal_error() -> Response:
-    return text_response(500, "Internal error; the log of the exporter says which.")
+    return text_response(500, "Internal error; see the log of the exporter.")

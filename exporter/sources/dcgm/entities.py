@@ -1,4 +1,4 @@
-"""What the hostengine sees: GPUs, and the GPU instances they are cut into."""
+"""What the hostengine lists: GPUs and their MIG GPU instances."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOST_REMEDY = "look for Xid 79 in dmesg; reset the GPU or reboot the node"
 
 @dataclass(frozen=True, slots=True)
 class InstanceEntity:
-    """A GPU instance. ``number`` is DCGM's entity id, ``id`` that of NVML, which the rest of the program knows."""
+    """A GPU instance. ``number`` is DCGM's entity id, ``id`` that of NVML, which the rest of the program uses."""
 
     number: int
     id: int
@@ -46,7 +46,7 @@ class GpuEntity:
 
     @property
     def cut(self) -> bool:
-        """Into instances: these are measured, and the board has no claim."""
+        """Whether MIG is on: the instances are measured, and the board has no claim."""
         return self.mig_enabled or bool(self.instances)
 
     def devices(self, fields: Callable[[Entity], frozenset[str]]) -> list[Device]:
@@ -113,7 +113,7 @@ def listing(session: Session) -> EntityList:
 
 
 def discover(session: Session, known: Mapping[int, str]) -> Layout:
-    """Everything that there is now. ``known``: UUIDs by DCGM's id, so that a GPU that is lost can be named.
+    """All GPUs and instances that exist now. ``known``: UUIDs by DCGM's id, so that a GPU that is lost can be named.
 
     Raises CallFailed when the hostengine itself fails; a GPU that fails is left out and becomes a problem.
     """

@@ -23,7 +23,7 @@ from exporter.trust import THRESHOLDS
 
 CONTEXT_PACE = 1.0  # seconds: power, clocks and memory are not read faster than that, ...
 SLOW_PACE = 5.0  # ... and what hardly changes not faster than that
-SETTLED = 0.85  # seconds for which instants are not handed on again: in the pipeline each stands a little longer
+SETTLED = 0.85  # seconds before instants are returned again: the pipeline holds each a little longer
 
 _ENGINE_IDS = tuple(IDS[name] for name in (*ENGINES, *TENSOR_PIPES) if name in IDS)
 _LINK_IDS = (*(IDS[name] for name in LINKS), *NATIVE_BYTES)
@@ -41,13 +41,13 @@ _MEMORY_IDS = tuple(IDS[name] for name in ("memory_total", "memory_free", "memor
 
 @dataclass
 class _Plain:
-    """Fields of the driver's: the claim, or the context."""
+    """Fields of the driver: the claim, or the context."""
 
     entities: tuple[Entity, ...]
     watch: Watch | None
     refused: Mapping[int, CallFailed]
     settled: float = float("-inf")
-    """When its instants were last handed on."""
+    """When its instants were last returned."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class _Measured:
 
 @dataclass
 class GpuReading:
-    """What one read of one GPU brought."""
+    """The result of one read of one GPU."""
 
     devices: list[Device]
     readings: list[Reading]
@@ -72,7 +72,7 @@ class GpuReading:
 
 
 class WatchedGpu:
-    """Watched from when it is made until ``close``. Raises CallFailed when the GPU, or the hostengine, refuses."""
+    """One GPU, watched from construction until ``close``. Raises CallFailed if the GPU or the hostengine refuses."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class WatchedGpu:
 
     def read(self, line: TimeLine, paused: Callable[[], bool], links: Reading | None) -> GpuReading:
         """Everything since the last read. ``paused``: asks the hostengine whether profiling is; ``links``: how many
-        NVLink links are up, where that can be told. Raises CallFailed."""
+        NVLink links are up, where that is known. Raises CallFailed."""
         self._arm(line.now)
         rows: list[FieldSample] = []
         readings = [reading for plain in self._plain for reading in self._read_plain(plain, line, rows)]
@@ -122,7 +122,7 @@ class WatchedGpu:
 
     @property
     def crowded(self) -> float | None:
-        """Seconds between samples, where another client wants some of them faster than we do."""
+        """Seconds between samples, where another client wants some of them faster than this one."""
         watches = (*(each.watch for each in self._plain), *(each.measurement.watch for each in self._measured))
         found = [watch.crowded for watch in watches if watch is not None and watch.crowded is not None]
         return min(found, default=None)
@@ -174,7 +174,7 @@ class WatchedGpu:
         self._measured.append(_Measured(entities, measurement, now))
 
     def _arm(self, now: float) -> None:
-        """Profiling watches that are missing or dead are made."""
+        """Make the profiling watches that are missing or dead."""
         for measured in self._measured:
             measurement = measured.measurement
             if not measurement.due(now):
@@ -263,17 +263,17 @@ def _delivered(readings: Iterable[Reading]) -> frozenset[tuple[Entity, str]]:
 
 
 def _as_paused(readings: list[Reading]) -> list[Reading]:
-    """A blank has no reason of its own; the hostengine has told it."""
+    """A blank carries no reason; here the hostengine has reported the pause."""
     return [r._replace(absence=Absence.PAUSED) if r.absence is Absence.BLANK else r for r in readings]
 
 
 def _still_watched(rows: Iterable[FieldSample]) -> None:
-    """Somebody else can end our watches: an operator, or the hostengine when instances come and go."""
+    """Others can end our watches: an operator, or the hostengine when instances come and go."""
     if any(row.status == Code.NOT_WATCHED for row in rows):
         raise CallFailed("dcgmGetLatestValues_v2", Code.NOT_WATCHED, "the fields are no longer watched")
 
 
 def _all_blank(rows: Iterable[FieldSample]) -> bool:
-    """Of the context, which never is for a GPU that answers."""
+    """Whether the whole context is blank, which it never is for a GPU that answers."""
     context = [row for row in rows if row.field in _CONTEXT_IDS]
     return bool(context) and all(row.status != 0 or blank_of(row.field, row.value) is not None for row in context)

@@ -1,6 +1,6 @@
 """The newest sample of everything that is watched: one request for all entities of a kind and all fields of a pace.
 
-dcgmGetLatestValues_v2 answers for a group of entities and a group of fields at once, whoever watches them;
+dcgmGetLatestValues_v2 answers for a group of entities and a group of fields at once, no matter who watches them;
 dcgmGetValuesSince_v2 asks the hostengine for each field of each entity, which costs two hundred times as much.
 """
 
@@ -35,7 +35,7 @@ class Interest(NamedTuple):
 
 
 class Latest:
-    """Of one connection. ``budget`` is shared by those who have to read more than the latest."""
+    """The latest samples of one connection. ``budget`` is shared by the watches that must read more than the latest."""
 
     def __init__(self, groups: Groups) -> None:
         self.budget = Budget()
@@ -45,13 +45,13 @@ class Latest:
         self._entities: dict[int, EntityGroup] = {}
 
     def join(self, interest: Interest) -> None:
-        """From the next ``refresh`` on."""
+        """Read these from the next ``refresh`` on."""
         poll = self._polls.setdefault((interest.kind, interest.pace), _Poll(interest.pace))
         poll.interests[interest] += 1
         poll.stale = True
 
     def leave(self, interest: Interest) -> None:
-        """What ``join`` began."""
+        """End what ``join`` began."""
         poll = self._polls[interest.kind, interest.pace]
         poll.interests[interest] -= 1
         if poll.interests[interest] == 0:
@@ -127,7 +127,7 @@ class _Poll:
         self.covered: frozenset[Interest] = frozenset()
         self.rows: Mapping[Key, FieldSample] = {}
         self.stale = True
-        """Others want other fields than were read."""
+        """The set of wanted fields has changed."""
         self.ids: tuple[int, ...] = ()
         self.fields: Any = None  # the group of the ids
         self._pace = pace

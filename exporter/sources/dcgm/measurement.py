@@ -1,7 +1,7 @@
-"""The profiling fields of one GPU: watched as far as it lets us, watched anew when they go dead.
+"""The profiling fields of one GPU: watched as far as the GPU allows, and watched again when they go dead.
 
 What goes wrong in the field: refused whole because of one field; refused because another client holds the hardware;
-stuck at zero or blank for ever after an Xid, until somebody watches anew (field cases 18 to 21).
+stuck at zero or blank for ever after an Xid, until they are watched again (field cases 18 to 21).
 
 Which fields a GPU offers: dcgmProfGetSupportedMetricGroups. Groups of different major ids run together; those of one
 major id share hardware. Hopper and newer list everything, whether the GPU has it or not: a list of capabilities, not a
@@ -32,7 +32,7 @@ _ENGINES = frozenset(IDS[name] for name in ENGINES)
 
 
 class _Pulse(NamedTuple):
-    """What the engine fields said in one read."""
+    """The engine fields in one read."""
 
     values: list[tuple[str, float]]
     """Field and value."""
@@ -54,7 +54,7 @@ class Measurement:
         """Why fields are not watched."""
         self.problems: tuple[Problem, ...] = ()
         self.blank = False
-        """At the end of the last read every engine field was blank: the hostengine may say why."""
+        """At the end of the last read every engine field was blank: the hostengine may have the reason."""
         self._board, self._what = board, what
         self._groups, self._group, self._latest = groups, group, latest
         self._known: tuple[int, ...] = ()
@@ -71,13 +71,13 @@ class Measurement:
         return tuple(id_ for id_ in waiting if id_ not in NATIVE_BYTES)
 
     def due(self, now: float) -> bool:
-        """Whether ``ensure`` has something to do: there is no watch, or one that has looked dead for long."""
+        """Whether ``ensure`` has something to do: there is no watch, or one that has been dead for long."""
         if self.watch is None:
             return self._retry.due(now)
         return self._dead.holds(now) and self._rearm.due(now)
 
     def ensure(self, terms: Terms, since: int, now: float) -> None:
-        """Makes the watch, anew where there is one. A refusal is remembered, and tried again later.
+        """Make the watch, or make it again. A refusal is remembered, and tried again later.
 
         ``since``: the time at the hostengine. Raises CallFailed for a lost connection.
         """
@@ -98,8 +98,8 @@ class Measurement:
         self._dead.revived(now)
 
     def observe(self, rows: Iterable[FieldSample], busy: float | None, now: float, *, silent: bool) -> None:
-        """Notices reads that look dead. ``busy``: the claim over the same time, if there is one; ``silent``: no sample
-        came for longer than it should take."""
+        """Feed one read to the rule for dead watches. ``busy``: the claim over the same time, if there is one;
+        ``silent``: no sample came for longer than it should take."""
         pulse = _pulse(rows)
         if not pulse.sampled and not silent:
             return  # no new sample
@@ -109,7 +109,7 @@ class Measurement:
             self._rearm.worked()
 
     def excuse(self, now: float) -> None:
-        """What looks dead has been paused by somebody: there is nothing to revive."""
+        """Profiling is paused, not dead: the watch need not be made again."""
         self._dead.revived(now)
 
     def drop(self) -> None:

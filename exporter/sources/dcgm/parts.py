@@ -93,7 +93,7 @@ class Parts:
         return [Part(self._kind, number) for number in self._numbers]
 
     def read(self, line: TimeLine) -> list[PartReading]:
-        """The latest value of each field, where it is a new one. Raises CallFailed for a lost connection."""
+        """New values of all fields, in base units. Raises CallFailed for a lost connection."""
         try:
             if line.now >= self._list_at:
                 self._list_at = line.now + LIST_INTERVAL
@@ -108,7 +108,7 @@ class Parts:
             return []
 
     def _find(self) -> None:
-        """New watches where the hostengine lists others than before."""
+        """Make the watch again if the hostengine lists others than before."""
         listed = self._groups.session.call("dcgmGetEntityGroupEntities", self._entity_kind, 0)
         numbers = tuple(sorted(int(number) for number in listed))
         if numbers == self._numbers:
@@ -127,7 +127,7 @@ class Parts:
             pair.entityGroupId, pair.entityId = self._entity_kind, number
             pairs.append(pair)
         rows = self._groups.session.call("dcgmEntitiesGetLatestValues", pairs, list(self._watch.ids), 0)
-        if any(row.status == Code.NOT_WATCHED for row in rows):  # somebody else has ended the watch
+        if any(row.status == Code.NOT_WATCHED for row in rows):  # another client has ended the watch
             raise CallFailed("dcgmEntitiesGetLatestValues", Code.NOT_WATCHED, "the fields are no longer watched")
         for row in rows:
             number, id_, status = int(row.entityId), int(row.fieldId), int(row.status)

@@ -1,4 +1,4 @@
-"""Takes the rows that DCGM hands out by callback: dcgmGetLatestValues_v2 and dcgmGetValuesSince_v2."""
+"""Collects the rows that DCGM passes to a callback: dcgmGetLatestValues_v2 and dcgmGetValuesSince_v2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exporter.sources.dcgm.values import FieldSample
 _INTEGERS, _DOUBLE = frozenset({ord("i"), ord("t")}), ord("d")
 HEAD = struct.Struct("@IHhiqq")
 """The head of dcgmFieldValue_v1: version, field id, type, status, time, value. Read as a whole: at 10 Hz the structs of
-the bindings, which look at each attribute twice, cost more than everything else."""
+the bindings, which access each attribute twice, cost more than everything else."""
 _FLOAT = struct.Struct("@d")
 _CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p
@@ -19,7 +19,7 @@ _CALLBACK = ctypes.CFUNCTYPE(
 
 
 class Rows:
-    """``callback`` is for DCGM; what it got lies here until ``take``."""
+    """``callback`` is for DCGM; its rows are kept until ``take``."""
 
     def __init__(self, session: Session) -> None:
         self.callback = _CALLBACK(self._add)

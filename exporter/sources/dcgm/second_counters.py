@@ -1,4 +1,4 @@
-"""Second counters of the links: what else counts the bytes of PCIe and NVLink, next to profiling's rates.
+"""Second counters of the links: other counts of PCIe and NVLink bytes, to check profiling's rates.
 
 Profiling's rates have been reported at exactly 0 for ever, on GPUs that moved gigabytes (field cases 25, 26). DCGM has
 two more counters, whose units are not known well enough to take them in place of the rates unseen, but something that
@@ -101,7 +101,7 @@ class NvlinkCount:
 
     def check(self, readings: list[Reading]) -> list[Reading]:
         """The readings of one read, false zeros among them without their value. Each sample of the count is used once;
-        rates other than 0 between two of them acquit."""
+        rates other than 0 between two of them end the contradiction."""
         rates = [reading.value for reading in readings if reading.field in _NVLINK and reading.value is not None]
         if rates and (self._moved is not None or any(rates)):
             self._contradiction.feed(rates, self._moved is True)

@@ -14,12 +14,12 @@ from exporter.sources.dcgm.values import SPECS, FieldSample, Spec, blank_of
 PATIENCE = INTERVALS  # without a sample after which the last one is no longer current
 
 Place = Callable[[int], float]
-"""From a DCGM timestamp to the program's time line."""
+"""Converts a DCGM timestamp (microseconds) to monotonic seconds."""
 
 
 @dataclass(slots=True)
 class _FieldTrack:
-    """What is kept of one field of one entity from read to read."""
+    """The state of one field of one entity between reads."""
 
     end: float | None = None  # of the last sample, blank or not
     latest: tuple[Reading, ...] = ()  # of a field of instants
@@ -30,7 +30,7 @@ _NEVER = _FieldTrack()
 
 
 class Tracks:
-    """All fields of the entities of one GPU. ``entities``: from DCGM's kind and number to what is meant."""
+    """All fields of the entities of one GPU. ``entities``: (kind, number) in DCGM -> entity."""
 
     def __init__(self, entities: Mapping[tuple[int, int], Entity]) -> None:
         self._tracks: dict[Entity, dict[int, _FieldTrack]] = {entity: {} for entity in entities.values()}
@@ -99,7 +99,7 @@ class Tracks:
         return max(ends, default=None)
 
     def cut(self, ids: Iterable[int]) -> None:
-        """The watch of these fields was made again: the next samples are first ones."""
+        """The watch of these fields was made again: their next samples are the first ones."""
         for tracks in self._tracks.values():
             for field in ids:
                 tracks.pop(field, None)

@@ -71,7 +71,7 @@ class Context:
             Paced(nvml, entity, {**SLOW, "nvlink_links_up": Value(ask=self._links_up)}, SLOW_SECONDS),
         ]
         self._ask_links = LinkReader(nvml)
-        self.links: Mapping[int, LinkState] = {}  # by number, as of the last look at what hardly changes
+        self.links: Mapping[int, LinkState] = {}  # by number, as of the last slow read
 
     def read(self, handle: Any, now: float) -> Iterator[Reading]:
         """All readings, each with the moment it was read at. NVMLError when the GPU is lost."""

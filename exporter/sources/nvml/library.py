@@ -63,19 +63,19 @@ def absence(error: Any) -> Absence:
 
 
 def text(value: object) -> str:
-    """Older bindings give bytes."""
+    """A string; older bindings return bytes."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def number(value: Any, kind: int) -> float:
-    """Of an nvmlValue_t; ``kind``: nvml.h nvmlValueType_t."""
+    """The number in an nvmlValue_t; ``kind``: nvml.h nvmlValueType_t."""
     return float(getattr(value, _MEMBERS.get(kind, "uiVal")))
 
 
 _MEMBERS = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
 
 
-LARGEST = 1 << 16  # entries; a driver that asks for more is not believed
+LARGEST = 1 << 16  # entries; a driver that asks for more is in error
 
 Fill = Callable[[Any, Any, Any], int]
 """Calls the function of the library (first) with the number of entries (second, a reference) and the array (third)."""
@@ -92,7 +92,7 @@ class ReusedArray:
         self._count = ctypes.c_uint()
 
     def filled(self, fill: Fill) -> list[Any]:
-        """The entries, which the next call overwrites. NVMLError, also when the library is older than the function."""
+        """The entries; the next call overwrites them. NVMLError, also if the library is older than the function."""
         function = getattr(self._nvml.nvmlLib, self._function, None)
         if function is None:
             raise self._nvml.NVMLError(FUNCTION_NOT_FOUND)

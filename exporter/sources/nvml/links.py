@@ -16,7 +16,7 @@ from exporter.sources.nvml.paced import NO_SUCH_FIELD
 STATE = 165  # NVML_FI_DEV_NVLINK_GET_STATE
 MOST = 18  # NVLINK_MAX_LINKS of nvml.h
 _STATES = {
-    0: LinkState.DOWN,  # inactive; the driver does not tell disabled from down
+    0: LinkState.DOWN,  # inactive; the driver does not distinguish disabled from down
     1: LinkState.UP,
     2: LinkState.UP,  # asleep, to save power: awake when there is traffic
     3: LinkState.DISABLED,  # active, and not usable for traffic
@@ -24,7 +24,7 @@ _STATES = {
 
 
 class LinkReader:
-    """Of one board."""
+    """Reads the link states of one board."""
 
     def __init__(self, nvml: Any) -> None:
         self._nvml = nvml
@@ -37,7 +37,7 @@ class LinkReader:
             if states:
                 return states
         states = self._one_by_one(handle)
-        self._together = self._together and not states  # without NVLink neither says anything
+        self._together = self._together and not states  # without NVLink both are empty
         return states
 
     def _at_once(self, handle: Any) -> dict[int, LinkState]:

@@ -1,4 +1,4 @@
-"""MIG: which instances a board has, asked anew at each look. No handle outlives it, so that they can be destroyed.
+"""MIG: the instances of a board, listed again at each poll. No handle outlives a poll, so instances can be destroyed.
 
 nvml.h: handles of MIG devices may be reused, and be another device then; so each is asked for its UUID.
 """
@@ -26,7 +26,7 @@ class MigInstance:
 
 
 class MigInstances:
-    """Of one board; remembers what does not change of each MIG device."""
+    """Lists the instances of one board; caches the fixed facts of each MIG device."""
 
     def __init__(self, nvml: Any) -> None:
         self._nvml = nvml
@@ -35,7 +35,7 @@ class MigInstances:
         self._most = 0  # how many MIG devices there can be while MIG is on; 0: not asked yet
 
     def enabled(self, handle: Any) -> bool:
-        """Whether MIG is on now; as last known when the driver fails to tell. NVMLError when the GPU is lost."""
+        """Whether MIG is on; the last known state if the driver does not report it. NVMLError when the GPU is lost."""
         try:
             self._on = bool(self._nvml.nvmlDeviceGetMigMode(handle)[0])
         except self._nvml.NVMLError as error:

@@ -1,4 +1,4 @@
-"""A look at the driver: which GPUs there are, and which of them it can measure."""
+"""Asks the driver once: which GPUs there are, and which of them it can measure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from exporter.model import SourceError
 from exporter.sources.nvml import problems, support
 from exporter.sources.nvml.library import load, open_library, text
 
-DEADLINE = 10.0  # seconds for all GPUs together; without persistence mode the first look at each takes a second or two
+DEADLINE = (
+    10.0  # seconds for all GPUs together; without persistence mode the first access to each takes a second or two
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def probe(nvml: Any = None, *, deadline: float = DEADLINE) -> Probe:
         driver = text(nvml.nvmlSystemGetDriverVersion())
         lanes += (Lane(f"probe-{index}") for index in range(nvml.nvmlDeviceGetCount()))
         for index, lane in enumerate(lanes):
-            lane.start(lambda index=index: _look(nvml, index))  # type: ignore[misc]
+            lane.start(lambda index=index: _probe_gpu(nvml, index))  # type: ignore[misc]
         until = time.monotonic() + deadline
         gpus = tuple(_found(index, lane, until, deadline) for index, lane in enumerate(lanes))
     except nvml.NVMLError as error:
@@ -71,7 +73,7 @@ def _found(index: int, lane: Lane[ProbedGpu], until: float, deadline: float) -> 
     return ProbedGpu(index, problem=hung.why, remedy=hung.remedy)
 
 
-def _look(nvml: Any, index: int) -> ProbedGpu:
+def _probe_gpu(nvml: Any, index: int) -> ProbedGpu:
     uuid = ""
     try:
         handle = nvml.nvmlDeviceGetHandleByIndex(index)

@@ -44,29 +44,29 @@ class Processes:
         self._used = ReusedArray(nvml, "nvmlDeviceGetProcessUtilization", nvml.c_nvmlProcessUtilizationSample_t, USUAL)
         self._at = float("-inf")
         self._last: list[ProcessUse] | None = None
-        self._shared = True  # the driver can tell shares; on boards that are cut into instances it cannot
+        self._shared = True  # the driver can report shares; with MIG on it cannot
         self._seen = 0  # microseconds since 1970: newest sample of the last read
 
     def read(self, handle: Any, now: float) -> list[ProcessUse] | None:
-        """None when the driver does not tell. Asked once a second at most; in between the last answer stands."""
+        """None if the driver does not list them. Asked once a second at most, else the last answer is returned."""
         if now - self._at >= PACE:
             self._at, self._last = now, self._ask(handle)
         return self._last
 
     def _ask(self, handle: Any) -> list[ProcessUse] | None:
         found: dict[tuple[int, int | None], float | None] = {}
-        told = False
+        listable = False
         for room in self._lists:
             try:
                 listed = room.filled(lambda call, count, array: call(handle, count, array))
             except self._nvml.NVMLError:
                 continue
-            told = True
+            listable = True
             for process in listed:
                 instance, used = int(process.gpuInstanceId), int(process.usedGpuMemory)
                 key = (int(process.pid), None if instance == NO_INSTANCE else instance)
                 found[key] = found.get(key) if used == NOT_AVAILABLE else max(float(used), found.get(key) or 0.0)
-        if not told:
+        if not listable:
             return None
         shares = dict(self._shares(handle))
         return [

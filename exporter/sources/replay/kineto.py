@@ -27,7 +27,7 @@ from typing import IO, Any, cast
 from exporter.model import Device, Entity
 from exporter.sources.replay.json_stream import JsonStream
 from exporter.sources.replay.launch import SmLimits, occupancy, reserved_shared, resident_blocks, sm_share
-from exporter.sources.replay.rank_files import open_ranks, told
+from exporter.sources.replay.rank_files import naming_file, open_ranks
 from exporter.sources.replay.traces import GpuTrace, TraceError
 from exporter.sources.timeline import Copy, Direction, Kernel, StepFunction, build
 
@@ -53,7 +53,7 @@ def _doubles() -> array[float]:
 
 @dataclass(slots=True)
 class _Gpu:
-    """What one GPU of one file did; columns, as there may be millions of kernels. NaN: not told."""
+    """What one GPU of one file did; columns, as there may be millions of kernels. NaN: not in the trace."""
 
     starts: array[float] = field(default_factory=_doubles)  # seconds
     ends: array[float] = field(default_factory=_doubles)
@@ -108,23 +108,23 @@ def read_kineto(path: Path) -> list[GpuTrace]:
 
 
 def _labels(path: Path, ranks: Sequence[_Rank]) -> list[int]:
-    """The rank of each file; files that do not tell theirs get the numbers that are free, in order."""
-    told: dict[int, str] = {}
+    """The rank of each file; files without one get the free numbers, in order."""
+    taken: dict[int, str] = {}
     for rank in ranks:
         if rank.rank is not None:
-            if rank.rank in told:
+            if rank.rank in taken:
                 raise TraceError(
-                    f"{path}: {told[rank.rank]} and {rank.name} are both of rank {rank.rank}: keep one file a rank, "
+                    f"{path}: {taken[rank.rank]} and {rank.name} are both of rank {rank.rank}: keep one file a rank, "
                     "they would be two GPUs with one identity"
                 )
-            told[rank.rank] = rank.name
-    free = (number for number in count() if number not in told)
+            taken[rank.rank] = rank.name
+    free = (number for number in count() if number not in taken)
     return [next(free) if rank.rank is None else rank.rank for rank in ranks]
 
 
 def _read(name: str, file: IO[bytes]) -> _Rank:
     rank = _Rank(name)
-    with told(name), TextIOWrapper(file, encoding="utf-8", errors="replace") as text:
+    with naming_file(name), TextIOWrapper(file, encoding="utf-8", errors="replace") as text:
         stream = JsonStream(text)
         for key, value in stream.members("traceEvents"):
             _member(rank, key, value)
@@ -264,7 +264,7 @@ def _kernels(gpu: _Gpu, origin: float, properties: Mapping[str, Any]) -> Iterato
 def _resident(
     limits: SmLimits, per_sm: float, threads: float, estimate: float, registers: float, shared: float
 ) -> float | None:
-    """Blocks at once on an SM: by the profiler's estimate, else by what a block takes. None when it cannot be told."""
+    """Blocks at once on an SM: by the profiler's estimate, else by what a block takes. None when it is not known."""
     if not limits.warps or not threads > 0:
         return None
     if estimate > 0:

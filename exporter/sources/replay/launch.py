@@ -36,7 +36,7 @@ def resident_blocks(limits: SmLimits, threads: int, registers: int, shared: int)
     """Blocks of a kernel that fit on an SM at once, ``shared`` in bytes a block.
 
     None unless the limits of warps, registers and shared memory are all known: each can be the one that counts. The
-    limit of blocks counts for tiny blocks only; not every trace tells it.
+    limit of blocks counts for tiny blocks only; not every trace has it.
     """
     if not (limits.warps and limits.registers and limits.shared):
         return None

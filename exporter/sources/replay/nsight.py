@@ -4,7 +4,7 @@ Times are nanoseconds. Tables and columns differ between versions: what is missi
 kinds: cupti_activity.h, CUpti_ActivityMemcpyKind. A kernel names its GPU by the CUDA ordinal of its process, which
 depends on that process's CUDA_VISIBLE_DEVICES. Which GPU that is, TARGET_INFO_CUDA_DEVICE says (pid, cudaId -> gpuId,
 the ``id`` in TARGET_INFO_GPU), or in older exports ``cuDevice`` in TARGET_INFO_GPU. ``id`` is no ordinal: it can run
-the other way round. Where neither tells, only what all GPUs of the export have in common is known.
+the other way round. Where neither is there, only what all GPUs of the export have in common is known.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SCALE = 1e-9
 
 
 class _Place(NamedTuple):
-    """How kernels and copies name a GPU. ``pid`` None: all processes number them alike, or it is not told."""
+    """How kernels and copies name a GPU. ``pid`` None: all processes number them alike, or that is not known."""
 
     ordinal: int
     pid: int | None
@@ -91,8 +91,8 @@ def _gpus(db: sqlite3.Connection, tables: set[str]) -> list[tuple[Mapping[str, A
     """Each GPU on which kernels ran: its row of TARGET_INFO_GPU as far as known, and where it is named."""
     rows = _rows(db, _GPUS) if _GPUS in tables else []
     used = [table for table in (_KERNELS, _COPIES) if table in tables]
-    told = _ORDINALS in tables and all("globalPid" in _columns(db, table) for table in used)
-    ordinals = _rows(db, _ORDINALS) if told else []
+    by_process = _ORDINALS in tables and all("globalPid" in _columns(db, table) for table in used)
+    ordinals = _rows(db, _ORDINALS) if by_process else []
     pid = _PID if ordinals else "NULL"
     gpus: dict[object, tuple[Mapping[str, Any], list[_Place]]] = {}
     for table in used:

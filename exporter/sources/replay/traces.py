@@ -1,4 +1,4 @@
-"""What a trace reader yields."""
+"""The result of reading a trace."""
 
 from __future__ import annotations
 

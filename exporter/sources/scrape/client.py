@@ -32,10 +32,10 @@ class Page(NamedTuple):
 
 
 class Fetcher:
-    """Fetches the page anew at each call."""
+    """Fetches the page at each call."""
 
     def __init__(self, target: PageTarget, timeout: float, limit: int = LIMIT) -> None:
-        """``timeout``: seconds for everything together but the look-up of the host's name. ``limit``: bytes."""
+        """``timeout``: seconds for everything except the DNS lookup. ``limit``: bytes."""
         self._target = target
         self._timeout = timeout
         self._limit = limit

@@ -7,7 +7,7 @@ oldest first.
 
 ``DCGM_FI_PROF_*`` have one unit each, whatever HELP and TYPE say: default files called ratios "(in %)" and byte rates
 "total number of bytes", type counter (field cases 37, 38). ``DCGM_FI_DEV_GPU_UTIL_RATIO`` is percent in DCGM 4.6 and a
-ratio from 4.7 on: where HELP does not tell, the printing does, as the one is an integer and the other has decimals.
+ratio from 4.7 on: where HELP does not state it, the format does: the one is an integer, the other has decimals.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from exporter.sources.scrape.values import number
 
 
 class UnknownUnitError(Exception):
-    """The unit of a family cannot be told; the message says why."""
+    """The unit of a family is not known; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +80,17 @@ def meaning(name: str, help_text: str, printed: Iterable[str]) -> Meaning | None
     unit = FIELDS[field].unit
     if name.startswith(_PROFILING) or unit not in _SPELLINGS:
         return Meaning(field, rank, BASE)
-    said = _said(help_text, unit)
+    stated_scale = _stated_scale(help_text, unit)
     if name == _AMBIGUOUS:
-        return Meaning(field, rank, _by_printing(said, printed))
+        return Meaning(field, rank, _by_format(stated_scale, printed))
     if name.endswith(_SUFFIXES):
-        if said not in (None, BASE):
+        if stated_scale not in (None, BASE):
             raise UnknownUnitError(f"its name says {unit}, its HELP says {help_text!r}")
         return Meaning(field, rank, BASE)
-    return Meaning(field, rank, said or _OLD.get(unit, BASE))
+    return Meaning(field, rank, stated_scale or _OLD.get(unit, BASE))
 
 
-def _said(help_text: str, unit: str) -> Scale | None:
+def _stated_scale(help_text: str, unit: str) -> Scale | None:
     """The scale that a HELP text names, None when it names none. Single letters count only as ``(in X)``."""
     spellings = _SPELLINGS[unit]
     found = [text.strip() for text in _STATED.findall(help_text)]
@@ -106,14 +106,16 @@ def _said(help_text: str, unit: str) -> Scale | None:
     return scales.pop() if scales else None
 
 
-def _by_printing(said: Scale | None, printed: Iterable[str]) -> Scale:
+def _by_format(stated_scale: Scale | None, printed: Iterable[str]) -> Scale:
     """The unit of the one name that has had two."""
     texts = [text for text in printed if isinstance(number(text), float)]
     decimals = any(not text.isdecimal() for text in texts)
-    if said == _PERCENT and decimals:
+    if stated_scale == _PERCENT and decimals:
         raise UnknownUnitError("its HELP says percent, which DCGM prints without decimals, and its values have some")
-    if said is not None:
-        return said
+    if stated_scale is not None:
+        return stated_scale
     if decimals or all(text == "0" for text in texts):
         return BASE  # 0 is 0 in either unit
-    raise UnknownUnitError("DCGM 4.6 has percent under this name, later ones a ratio, and its HELP does not tell")
+    raise UnknownUnitError(
+        "DCGM 4.6 has percent under this name, later ones a ratio, and its HELP does not name the unit"
+    )

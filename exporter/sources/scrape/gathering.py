@@ -67,9 +67,9 @@ _Family = Sequence[tuple[Entity, str]]  # entity and printed value of each row
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What a page says about GPUs."""
+    """The GPUs of a page and their values."""
 
-    rows: Mapping[Entity, GpuLabels]  # every board and instance, with what the labels tell
+    rows: Mapping[Entity, GpuLabels]  # every board and instance, with the facts in its labels
     values: Mapping[Key, Value]
     problems: Sequence[Problem]
     rejected: Mapping[tuple[str, str], int]

@@ -16,7 +16,7 @@ _PREFIXES = ("DCGM_FI_", "DCGM_EXP_")
 
 
 class GpuLabels(NamedTuple):
-    """The GPU or GPU instance of one sample, and what its labels tell about it. ``gpu``: DCGM's index, for people."""
+    """The GPU or GPU instance of one sample, and the facts in its labels. ``gpu``: DCGM's index, for people."""
 
     entity: Entity
     gpu: str = ""

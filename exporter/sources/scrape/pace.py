@@ -1,4 +1,4 @@
-"""The interval that a mean stands for, when the exporter that printed it does not say."""
+"""The interval that a mean covers, which the page of the other exporter does not state."""
 
 from __future__ import annotations
 

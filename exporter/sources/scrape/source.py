@@ -24,10 +24,10 @@ class ExporterSource:
 
     What it cannot know, and what follows:
 
-    - Ratios and rates on the page are means over a window that the page does not tell. Each is taken as the mean from
+    - Ratios and rates on the page are means over a window that the page does not state. Each is taken as the mean from
       the end of the previous read to this one. The first read of a GPU has no such interval and gives none of them.
       After an outage only the usual time between reads is counted; what was in between stays unknown.
-    - dcgm-exporter collects every 30 seconds unless told otherwise (``-c``, in milliseconds). Between its collections
+    - dcgm-exporter collects every 30 seconds unless configured otherwise (``-c``, in milliseconds). Between collections
       the same page comes again, and counts again. Profiling values, which DCGM averages between collections, come late
       by that time, and their totals are right over minutes; the claim is one sample of at most a second for all of
       it. Shorter stalls are not seen. For more, lower ``-c``.
@@ -84,7 +84,7 @@ class ExporterSource:
         yield from self._xids.readings(codes, known, now)
 
     def _lacking(self, page: Gathered) -> Iterator[Problem]:
-        """Said once for the page: the most telling field is off in that exporter's default file."""
+        """One problem for the whole page: the most important field is off in that exporter's default file."""
         if any(field == "sm" for _, field in page.values):
             return
         yield Problem(

@@ -23,7 +23,7 @@ class PageSample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exposition:
-    """What a page says. Timestamps are not kept: they are the other clock's."""
+    """The content of a page. Timestamps are not kept: they are the other clock's."""
 
     samples: tuple[PageSample, ...]
     helps: Mapping[str, str]  # by family; the first one counts

@@ -60,7 +60,7 @@ class TimedReader(io.RawIOBase):
 def connect(host: str, port: int, deadline: Deadline) -> socket.socket:
     """A TCP connection to the first address that answers; each gets an equal share of the time that is left.
 
-    Raises OSError. The look-up of the name itself cannot be timed: the system's resolver decides how long it tries.
+    Raises OSError. The DNS lookup has no deadline: the system's resolver decides how long it tries.
     """
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     failure: OSError = OSError("the name has no address")

@@ -16,7 +16,7 @@ from exporter.sources.simulated.script import PATTERN, Activity
 from exporter.sources.simulated.workloads import SimulatedInstance, SimulatedWorkload
 from exporter.sources.timeline import StepFunction, Timeline, build
 
-MODEL = "NVIDIA H100 80GB HBM3"  # that it is made up is said in source_info
+MODEL = "NVIDIA H100 80GB HBM3"  # source_info marks it as simulated
 MIB = 2**20
 MEMORY, RESERVED, CONTEXT = 81559 * MIB, 480 * MIB, 520 * MIB  # bytes; a process' CUDA context takes CONTEXT
 
@@ -112,7 +112,7 @@ def _context(activity: Activity, watts: array[float], random: Random) -> Mapping
 
 
 def _host(activity: Activity) -> Mapping[str, StepFunction]:
-    """What a look at the processes and at the host would tell."""
+    """What the readers of processes and of the host would report."""
     if activity.processes == 0:
         return {}
     return {"host_main_thread": constant(activity.main_thread), "host_pressure": constant(activity.pressure)}

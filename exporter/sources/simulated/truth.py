@@ -1,7 +1,7 @@
 """What really happened on a simulated device: exact integrals of its timeline, by a way of its own.
 
 Seconds and bytes of a channel are exact over any time. The parts are not linear (min and max of several channels), so
-they depend on how finely they are looked at: the contract of the exporter's counters is the parts of the means of each
+they depend on the length of the windows: the contract of the exporter's counters is the parts of the means of each
 sampling window. ``finest`` gives the parts at every instant, to show how far apart the two are: hollow and idle agree
 wherever the claim is never below SM active, and working + stalled is the SM-active time either way; only the split
 between working and stalled moves.
