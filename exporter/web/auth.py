@@ -1,4 +1,4 @@
-"""Basic authentication against bcrypt hashes (RFC 7617), without paying for a bcrypt at every scrape."""
+"""Basic authentication against bcrypt hashes (RFC 7617), without a bcrypt computation at every scrape."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class HashError(ValueError):
 
 
 class LoginResult(Enum):
-    """What became of a request's credentials."""
+    """The result of checking a request's credentials."""
 
     GRANTED = "granted"
     DENIED = "denied"
@@ -81,7 +81,7 @@ class Authenticator:
         self._remembered: OrderedDict[bytes, None] = OrderedDict()
 
     def check(self, authorization: str | None) -> LoginResult:
-        """The verdict on an Authorization header; anything that is not well-formed basic credentials is DENIED."""
+        """The result for an Authorization header; anything that is not well-formed basic credentials is DENIED."""
         credentials = _decode(authorization or "")
         if credentials is None:
             return LoginResult.DENIED

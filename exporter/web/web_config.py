@@ -45,7 +45,7 @@ class SecurityState:
 
 
 class Security:
-    """What a web configuration file says, now. Safe to use from any thread.
+    """The current web configuration. Safe to use from any thread.
 
     When the file, the certificate, the key or the client authorities change (time, size or inode), everything is read
     again. A version that cannot be put in force leaves the old one in force, and is tried again at each check until

@@ -86,7 +86,7 @@ class _Rank:
 
 
 def read_kineto(path: Path) -> list[GpuTrace]:
-    """One track a GPU, in the order of ranks. Raises TraceError."""
+    """One trace per GPU, in the order of ranks. Raises TraceError."""
     ranks = [_read(name, file) for name, file in open_ranks(path)]
     ranks = [rank for rank in ranks if rank.gpus]
     if not ranks:
@@ -198,7 +198,7 @@ def _kernel(gpu: _Gpu, start: float, end: float, name: str, args: Mapping[str, A
 
 
 def _number(value: object) -> float:
-    """NaN when it is none, or not a size: libkineto divides by a number of SMs that it may not know."""
+    """NaN if it is not a number, or not a size: libkineto divides by a number of SMs that it may not know."""
     return float(value) if isinstance(value, int | float) and 0 <= value < 1e300 else _NAN
 
 

@@ -43,7 +43,7 @@ class _Place(NamedTuple):
 
 
 def read_nsight(path: Path) -> list[GpuTrace]:
-    """One track a GPU on which kernels ran. Raises TraceError."""
+    """One trace per GPU on which kernels ran. Raises TraceError."""
     try:
         connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
     except sqlite3.Error as error:
@@ -77,7 +77,7 @@ def _read(path: Path, db: sqlite3.Connection) -> list[GpuTrace]:
 
 
 def _span(db: sqlite3.Connection, tables: set[str]) -> tuple[int, int]:
-    """From the first to the last thing that happened, on host or GPU."""
+    """From the first to the last event, on host or GPU."""
     spans = []
     for table in tables:
         if table.startswith("CUPTI_ACTIVITY_KIND_") and {"start", "end"} <= _columns(db, table):

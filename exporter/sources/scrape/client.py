@@ -26,7 +26,7 @@ _MOVED = frozenset({301, 302, 303, 307, 308})
 
 
 class Page(NamedTuple):
-    """What was fetched."""
+    """A fetched page."""
 
     text: str
 
@@ -134,7 +134,7 @@ def text_of(target: PageTarget, response: http.client.HTTPResponse, limit: int) 
 
 
 def _inflated(target: PageTarget, data: bytes, limit: int) -> bytes:
-    """At most one byte more than ``limit`` is ever made."""
+    """Decompress; never produces more than ``limit`` + 1 bytes."""
     unzip = zlib.decompressobj(wbits=31)
     try:
         plain = unzip.decompress(data, limit + 1)

@@ -1,4 +1,6 @@
-"""Which field a family is, and in which unit it comes: by its name, and by its HELP where that names another unit.
+"""Reads families and values: which field a family is, in which unit, and the number that was printed.
+
+The name decides on field and unit, and HELP if it names another unit.
 
 Three vocabularies are in use (NVIDIA/DCGM dcgm_fields.h; releases of NVIDIA/dcgm-exporter):
 the old names in percent, MiB, mJ and MHz; from DCGM 4.6 new names for the same ids and units; from dcgm-exporter 4.9
@@ -12,12 +14,14 @@ ratio from 4.7 on: where HELP does not state it, the format does: the one is an 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from exporter.fields import FIELDS
-from exporter.sources.scrape.values import number
+from exporter.fields import FIELDS, FP64_BLANK, INT32_BLANK, INT64_BLANK
+from exporter.model import Absence
+from exporter.trust import blank_reason
 
 
 class UnknownUnitError(Exception):
@@ -26,7 +30,7 @@ class UnknownUnitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From a unit to the base unit. A quotient, so that 91 % is exactly 0.91."""
+    """Converts a unit to the base unit. A quotient, so that 91 % is exactly 0.91."""
 
     times: int
     by: int = 1
@@ -37,7 +41,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a family is. ``rank``: place in the field's names; a later name is the more exact one."""
+    """The field and unit of a family. ``rank``: position in the field's names; a later name is more exact."""
 
     field: str
     rank: int
@@ -107,7 +111,7 @@ def _stated_scale(help_text: str, unit: str) -> Scale | None:
 
 
 def _by_format(stated_scale: Scale | None, printed: Iterable[str]) -> Scale:
-    """The unit of the one name that has had two."""
+    """The unit of DCGM_FI_DEV_GPU_UTIL_RATIO, which has had two."""
     texts = [text for text in printed if isinstance(number(text), float)]
     decimals = any(not text.isdecimal() for text in texts)
     if stated_scale == _PERCENT and decimals:
@@ -119,3 +123,33 @@ def _by_format(stated_scale: Scale | None, printed: Iterable[str]) -> Scale:
     raise UnknownUnitError(
         "DCGM 4.6 has percent under this name, later ones a ratio, and its HELP does not name the unit"
     )
+
+
+# dcgm_structs.h: DCGM_STR_*
+_STRINGS: Mapping[str, Absence] = {
+    "<<<NULL>>>": Absence.BLANK,
+    "<<<NOT_FOUND>>>": Absence.NOT_FOUND,
+    "<<<NOT_SUPPORTED>>>": Absence.NOT_SUPPORTED,
+    "<<<NOT_PERM>>>": Absence.NOT_PERMITTED,
+}
+_INT_DIGITS = 20  # of the largest 64-bit integers
+
+
+def number(printed: str) -> float | Absence:
+    """A finite number as printed, in the exporter's unit, or why it is none.
+
+    Blanks of int64, int32 and double fields count in every field: no value of the catalogue comes near 1.4e14, and the
+    exporter's int64 fields hold int32 blanks too. An int64 blank that was printed as a float has lost its reason.
+    """
+    if printed.startswith("<"):
+        return _STRINGS.get(printed, Absence.BLANK)
+    value = float(printed)
+    if not math.isfinite(value):
+        return Absence.NOT_A_NUMBER
+    if value >= INT64_BLANK and len(printed) <= _INT_DIGITS and printed.isdecimal():
+        return blank_reason(int(printed) - INT64_BLANK)
+    if value >= FP64_BLANK:
+        return blank_reason(value - FP64_BLANK)
+    if INT32_BLANK <= value <= INT32_BLANK + 3 and value.is_integer():
+        return blank_reason(value - INT32_BLANK)
+    return value

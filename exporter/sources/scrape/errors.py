@@ -23,7 +23,7 @@ def too_large(target: PageTarget, limit: int) -> SourceError:
 
 
 def not_followed(target: PageTarget, error: ValueError) -> SourceError:
-    """A redirect to something that is no page for us."""
+    """A redirect that is not followed."""
     return SourceError(f"{target} redirects in a way that is not followed: {error}", "give the final URL")
 
 
@@ -36,7 +36,7 @@ def refused(target: PageTarget, response: http.client.HTTPResponse) -> SourceErr
 
 
 def failed(target: PageTarget, error: Exception, timeout: float) -> SourceError:
-    """An exchange that came to no answer. ``timeout``: the seconds it had."""
+    """A request without an answer. ``timeout``: its time limit in seconds."""
     if isinstance(error, TimeoutError):
         return SourceError(
             f"no complete answer from {target} within {timeout:g} s", f"look at that exporter; time `curl {target}`"
@@ -57,12 +57,12 @@ def failed(target: PageTarget, error: Exception, timeout: float) -> SourceError:
 
 
 def printable(text: str) -> str:
-    """A foreign text for a message: one line, short, without control characters."""
+    """Text from the other side, for a message: one line, short, without control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:_EXCERPT]
 
 
 def _excerpt(response: http.client.HTTPResponse) -> str:
-    """The beginning of a plain body, if it is there in time."""
+    """The beginning of a plain body, if it arrives in time."""
     kind = response.getheader("Content-Type", "text/plain").partition(";")[0].strip().lower()
     if kind != "text/plain" or response.getheader("Content-Encoding"):
         return ""

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 from exporter.fields import CLAIM, FIELDS, PROFILING, TENSOR_PIPES, Kind
 from exporter.model import Absence, Entity, Problem
-from exporter.sources.scrape.dialect import Meaning, UnknownUnitError, meaning
+from exporter.sources.scrape.dialect import Meaning, UnknownUnitError, meaning, number
 from exporter.sources.scrape.identity import GpuLabels, is_elsewhere, is_gpu_family, row
 from exporter.sources.scrape.text import Exposition
-from exporter.sources.scrape.values import number
 from exporter.trust import zero_without_sensor
 
 Value = float | Absence
@@ -38,7 +37,7 @@ def once(values: Iterable[Value]) -> Value:
 
 
 def assigned(values: Mapping[Key, Value]) -> dict[Key, Value]:
-    """Each value where it belongs."""
+    """Assign each value to the board or the instance that it belongs to."""
     cut = {entity.uuid for entity, _ in values if entity.gpu_instance is not None}
     found: dict[Key, Value] = {}
     repeated: dict[Key, list[Value]] = {}

@@ -1,4 +1,4 @@
-"""Whose a sample is: from its labels to an entity and the static facts about it."""
+"""From the labels of a sample to its entity and the static facts about it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GpuLabels(NamedTuple):
     mig_profile: str = ""
 
     def merged(self, other: GpuLabels) -> GpuLabels:
-        """This row, what it lacks taken from the other."""
+        """These labels, completed from the other's."""
         return GpuLabels(self.entity, *(mine or theirs for mine, theirs in zip(self[1:], other[1:], strict=True)))
 
 

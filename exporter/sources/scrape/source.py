@@ -1,4 +1,4 @@
-"""The source ``dcgm-exporter``: builds on an exporter that already runs."""
+"""The source ``dcgm-exporter``: reads the page of an exporter that already runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The URL of a page, checked and taken apart."""
+"""The URL of a page, checked and parsed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class PageTarget:
-    """Where to ask and for what. ``credentials``: the value of an Authorization header, or empty."""
+    """A parsed URL. ``credentials``: the value of an Authorization header, or empty."""
 
     scheme: str
     host: str
@@ -24,7 +24,7 @@ class PageTarget:
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """What credentials are for (RFC 6454)."""
+        """The origin that credentials belong to (RFC 6454)."""
         return (self.scheme, self.host, self.port)
 
     @property
@@ -39,7 +39,7 @@ class PageTarget:
 
 
 def parse_target(url: str) -> PageTarget:
-    """Take a URL apart. Without a path, /metrics is meant. ValueError says what is wrong with it."""
+    """Parse a URL; the path defaults to /metrics. ValueError says what is wrong with it."""
     if not url:
         raise ValueError(f"no URL is given; it looks like {EXAMPLE}")
     if not _ALLOWED.fullmatch(url):
@@ -60,7 +60,7 @@ def parse_target(url: str) -> PageTarget:
 
 
 def redirected(target: PageTarget, location: str) -> PageTarget:
-    """Where an answer sends us. Credentials stay with their origin. ValueError when we do not go there."""
+    """The target of a redirect. Credentials stay with their origin. ValueError if it is not followed."""
     found = parse_target(urljoin(f"{target.scheme}://{target.netloc}{target.path}", location))
     if target.scheme == "https" and found.scheme == "http":
         raise ValueError("from https to http")

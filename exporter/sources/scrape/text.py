@@ -1,4 +1,4 @@
-"""Parses the Prometheus text format, tolerantly: what real exporters print is not always what the format says.
+"""Parses the Prometheus text format, tolerantly: real exporters do not always follow the format.
 
 Seen in captures: title lines between samples, label values that are not escaped (quotes, backslashes, braces), a
 family's HELP and TYPE repeated, ``N/A`` for a value. A line that cannot be read costs that line, and is counted.
@@ -23,7 +23,7 @@ class PageSample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exposition:
-    """The content of a page. Timestamps are not kept: they are the other clock's."""
+    """The content of a page. Timestamps are not kept: they are from another clock."""
 
     samples: tuple[PageSample, ...]
     helps: Mapping[str, str]  # by family; the first one counts
@@ -80,7 +80,7 @@ def parse(text: str) -> Exposition:
 
 
 def _labels(body: str) -> Mapping[str, str] | None:
-    """The pairs between the braces; None when they are none. Of a label given twice the first one counts."""
+    """The pairs between the braces; None if they are malformed. If a label is given twice, the first one counts."""
     found: dict[str, str] = {}
     position = 0 if body.strip() else len(body)
     while position < len(body):

@@ -19,13 +19,13 @@ class TooLargeError(Exception):
 
 
 class Deadline:
-    """A number of seconds from now on."""
+    """A deadline, given in seconds from now."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds that are left; TimeoutError when none are."""
+        """Seconds left; TimeoutError after the deadline."""
         left = self._end - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -53,7 +53,7 @@ class TimedReader(io.RawIOBase):
         return count
 
     def makefile(self, *_: Any, **__: Any) -> io.BufferedReader:
-        """What http.client asks a socket for."""
+        """The file that http.client reads from."""
         return io.BufferedReader(self)
 
 

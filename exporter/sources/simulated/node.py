@@ -23,7 +23,7 @@ MEMORY, RESERVED, CONTEXT = 81559 * MIB, 480 * MIB, 520 * MIB  # bytes; a proces
 
 @dataclass(frozen=True, slots=True)
 class SimulatedGpu:
-    """One device, what was written down for it, and the timeline that follows."""
+    """One device, its activity, and the timeline that follows from it."""
 
     device: Device
     workload: str
@@ -32,7 +32,7 @@ class SimulatedGpu:
 
 
 def build_node(workloads: Sequence[SimulatedWorkload], gpus: int) -> list[SimulatedGpu]:
-    """That many boards, the workloads by turns; a board cut into instances is followed by them.
+    """``gpus`` boards with the workloads in turn; a board with MIG instances is followed by them.
 
     The same call gives the same node; boards with the same workload differ in detail.
     """
@@ -89,7 +89,7 @@ def _instance(
 
 
 def _context(activity: Activity, watts: array[float], random: Random) -> Mapping[str, StepFunction]:
-    """Everything that is a board's, once."""
+    """The fields that belong to a board."""
     held = activity.processes > 0
     return {
         **{f"clock_event:{label}": constant(0.0) for label in CLOCK_EVENTS.values()},

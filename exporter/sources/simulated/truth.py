@@ -1,4 +1,4 @@
-"""What really happened on a simulated device: exact integrals of its timeline, by a way of its own.
+"""What really happened on a simulated device: exact integrals of its timeline, computed independently of the exporter.
 
 Seconds and bytes of a channel are exact over any time. The parts are not linear (min and max of several channels), so
 they depend on the length of the windows: the contract of the exporter's counters is the parts of the means of each
