@@ -12,11 +12,10 @@ from collections.abc import Sequence
 
 from exporter.clock import VirtualClock
 from exporter.core.pipeline import Pipeline
-from exporter.core.running import run_fast
-from exporter.core.sampler import Sampler
+from exporter.core.sampler import Sampler, run_fast
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.core.workers import InlineWorker
-from exporter.sources.simulated.node import Track, build_node
+from exporter.sources.simulated.node import SimulatedGpu, build_node
 from exporter.sources.simulated.script import PATTERN
 from exporter.sources.simulated.source import simulated_source
 from exporter.sources.simulated.truth import PARTS, amount, finest, parts
@@ -51,13 +50,13 @@ def _counter(view: EntityView, quantity: str) -> float:
     return totals.seconds[quantity] / totals.observed[quantity]
 
 
-def _truth(track: Track, quantity: str) -> float:
+def _truth(track: SimulatedGpu, quantity: str) -> float:
     if quantity == "working":
         return parts(track, WINDOWS)["working"] / SECONDS
     return amount(track, quantity, 0.0, SECONDS) / SECONDS
 
 
-def _row(track: Track, views: Sequence[EntityView], quantity: str) -> str:
+def _row(track: SimulatedGpu, views: Sequence[EntityView], quantity: str) -> str:
     true, counted = _truth(track, quantity), _counter(views[-1], quantity)
     values = [_gauge(view, quantity) for view in views[1:]]
     means = [sum(values[offset::SCRAPE]) / len(values[offset::SCRAPE]) for offset in range(SCRAPE)]
@@ -73,7 +72,7 @@ def _error(value: float, true: float) -> str:
     return f"{abs(value - true) / true:.2%}" if true else f"{abs(value - true):.4f} (of 0)"
 
 
-def _name(track: Track) -> str:
+def _name(track: SimulatedGpu) -> str:
     instance = track.device.entity.gpu_instance
     return track.workload if instance is None else f"{track.workload}/gi{instance}"
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from exporter.clock import ScaledClock, SystemClock, VirtualClock
 from exporter.core.pipeline import Pipeline
-from exporter.core.running import run_fast, run_timed
-from exporter.core.sampler import Sampler
+from exporter.core.sampler import Sampler, run_fast, run_timed
 from exporter.core.snapshot import Snapshot
 from exporter.core.workers import InlineWorker, ThreadWorker, Worker
 from exporter.endpoints import Published

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from exporter.core.snapshot import Snapshot
-from exporter.exposition import Form, Rendered
+from exporter.exposition import Rendered, Representation
 from exporter.metrics.family import Family, Sample
 from exporter.page.handlers import page_handlers
 from exporter.page.history import History
@@ -33,7 +33,7 @@ class Published:
         self._collect = collect
         self._now = now
         self._rendered: Rendered | None = None
-        self._asked: dict[Form, float] = {}  # form -> when it was last scraped
+        self._asked: dict[Representation, float] = {}  # form -> when it was last scraped
         self._ahead = float("-inf")
         self._first = threading.Event()
         self.history = History(now)
@@ -50,7 +50,7 @@ class Published:
         self._rendered = rendered
         self._first.set()
 
-    def scrape(self, form: Form) -> bytes | None:
+    def scrape(self, form: Representation) -> bytes | None:
         """The exposition of the current Snapshot; None before the first window."""
         if self._rendered is None:
             return None

@@ -56,7 +56,7 @@ def _write(lines: list[str], name: str, samples: Iterable[Sample]) -> None:
         lines.append(f"{name}{suffix}{braces} {float(value)!r}\n")
 
 
-Form = tuple[bool, bool]  # (OpenMetrics, gzipped)
+Representation = tuple[bool, bool]  # (OpenMetrics, gzipped)
 
 
 class Rendered:
@@ -66,10 +66,10 @@ class Rendered:
         self.snapshot = snapshot
         self._collect = collect
         self._families: Mapping[Family, list[Sample]] | None = None
-        self._bytes: dict[Form, bytes] = {}
+        self._bytes: dict[Representation, bytes] = {}
         self._lock = threading.Lock()
 
-    def get(self, form: Form) -> bytes:
+    def get(self, form: Representation) -> bytes:
         """The exposition; the same object each time it is asked for."""
         with self._lock:
             if form not in self._bytes:

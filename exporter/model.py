@@ -117,10 +117,10 @@ class LinkState(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """One look at what joins and surrounds the GPUs. Sources look less often than they read."""
+    """One read of the fabric: links, NVSwitches, CPUs. Sources read it less often than the GPUs."""
 
     end: float
-    lasts: float  # seconds until the next look is due
+    lasts: float  # seconds until the next read is due
     parts: Sequence[Part] = ()
     readings: Sequence[PartReading] = ()
     links: Mapping[Entity | Part, Mapping[int, LinkState]] = field(default_factory=dict)  # by the link's number

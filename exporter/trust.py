@@ -2,7 +2,7 @@
 
 - blank: DCGM's mark for "no value", with the reason for it.
 - out_of_range: outside the range in fields.py, or not a number.
-- stuck_at_zero: all of profiling is exactly 0 while the driver says that the GPU is busy.
+- stuck_at_zero: all of profiling is exactly 0 while the driver reports that the GPU is busy.
 - frozen: profiling stays the same to the last bit while power, temperature or the claim moves.
 - contradicted: a rate of exactly 0 while another counter of the same link moves.
 - suspect: PCIe is exactly 0 in both directions while kernels run. Hard to believe, but no proof: the value stays.
@@ -73,7 +73,7 @@ def blank_reason(offset: float) -> Absence:
 
 
 def zero_without_sensor(field: str, value: float) -> bool:
-    """Whether this 0 only says that the board has no such sensor."""
+    """Whether this 0 means that the board has no such sensor."""
     return value == 0 and field in _ZERO_WITHOUT_SENSOR
 
 
@@ -177,7 +177,7 @@ class ProfilingState(enum.Enum):
 
     @property
     def when_silent(self) -> ProfilingState:
-        """What it becomes when the source says nothing any more."""
+        """The state when the source delivers nothing any more."""
         return self if self is ProfilingState.UNSUPPORTED else ProfilingState.STALE
 
     @property
@@ -221,7 +221,7 @@ class ProfilingTrust:
         return self.state
 
     def silent(self) -> None:
-        """The source said nothing for too long."""
+        """The source delivered nothing for too long."""
         self.state = self.state.when_silent
 
 
@@ -239,10 +239,10 @@ class Dead:
     def __init__(self, thresholds: TrustThresholds = THRESHOLDS) -> None:
         self._limits = thresholds
         self._reads = 0
-        self._alive = -math.inf  # when it last did not look dead
+        self._alive = -math.inf  # when it was last alive
 
     def holds(self, now: float) -> bool:
-        """Whether it has looked dead for long."""
+        """Whether the watch has been dead for long."""
         return self._reads >= self._limits.dead_reads and now - self._alive >= self._limits.dead_seconds
 
     def feed(self, profiling: Collection[tuple[str, float]], claim: float | None, now: float, *, silent: bool) -> None:
@@ -255,7 +255,7 @@ class Dead:
             self.revived(now)
 
     def revived(self, now: float) -> None:
-        """It does not look dead now, or there is a reason for it."""
+        """The watch is alive, or there is a known reason for its silence."""
         self._reads, self._alive = 0, now
 
 

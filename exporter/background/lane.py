@@ -59,7 +59,7 @@ class Lane(Generic[T]):
         return result
 
     def abandon(self) -> None:
-        """Give the job up: the lane stays busy until it returns, and its result is dropped then."""
+        """Stop waiting for the job: the lane stays busy until it returns, and its result is dropped."""
         self._abandoned = True
 
     def stop(self, last: Callable[[], object] | None = None) -> None:
@@ -75,7 +75,7 @@ class Lane(Generic[T]):
         while (job := self._jobs.get()) is not None:
             try:
                 result: T | Exception = job()
-            except Exception as error:  # noqa: BLE001 - handed to whoever takes the result
+            except Exception as error:  # noqa: BLE001 - raised again in ``take``
                 result = error
             self._returned.put(result)
         if self._last is not None:

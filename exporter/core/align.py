@@ -35,7 +35,7 @@ class Aligner:
         self._cut = float("-inf")
 
     def add(self, field: str, start: float, end: float, value: float) -> None:
-        """Append a piece; what lies before the last cut is left out, it came too late to be compared."""
+        """Append a piece; what lies before the last cut came too late to be compared, and is left out."""
         start = max(start, self._cut)
         if end - start > GAP:
             track = self._tracks.get(field)
@@ -60,7 +60,7 @@ class Aligner:
         return intervals
 
     def _same_window(self, wanted: tuple[str, ...]) -> Interval | None:
-        """The usual case at a fraction of the cost: one piece a field, all of the same window."""
+        """The usual case at a fraction of the cost: one piece per field, all of the same window."""
         tracks = [self._tracks[field] for field in wanted]
         start, end, _ = tracks[0][0]
         if any(len(track) != 1 or track[0][0] != start or track[0][1] != end for track in tracks):

@@ -22,7 +22,7 @@ class Form(enum.Enum):
     FULL = "full"  # sm and at least one pipe or dram
     NO_SM = "no_sm"  # pipes or dram, but not sm
     NO_PIPES = "no_pipes"  # sm, but neither pipes nor dram
-    CLAIM_ONLY = "claim_only"  # only what the driver says
+    CLAIM_ONLY = "claim_only"  # only the driver's utilization
     NONE = "none"
 
 
@@ -43,7 +43,7 @@ class Inputs:
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """The parts that these inputs can tell apart; no other is ever reported, not even as 0."""
+        """The parts that these inputs can distinguish; no other is ever reported, not even as 0."""
         if self.form is Form.NONE:
             return ()
         measured = {
@@ -89,7 +89,7 @@ def inputs(fields: frozenset[str], mig: bool = False) -> Inputs:
 
 
 def honest(given: Inputs, means: Mapping[str, float]) -> Honest | None:
-    """The numbers of one interval from the means of ``given.required`` over it; None when nothing can be said."""
+    """The numbers of one interval from the means of ``given.required`` over it; None without any input."""
     if given.form is Form.NONE:
         return None
     claim = means[given.claim] if given.claim else None

@@ -1,6 +1,6 @@
-"""The account of what joins and surrounds the GPUs: NVLink links, NVSwitches, CPUs.
+"""The fabric of the node: NVLink links, NVSwitches and Grace CPUs, with counters.
 
-Looked at less often than the GPUs, and by one source at a time. What was counted outlives the source's failures.
+Read less often than the GPUs, and by one source at a time. Counters outlive the source's failures.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from exporter.fields import PART_FIELDS, Kind
 from exporter.model import Absence, Entity, Fabric, LinkState, Part, PartReading
 from exporter.trust import range_fault, rounded
 
-LOOKS = 3  # looks that are missed before the last one is no longer current
+MISSED_READS = 3  # reads that may be missed before the last one is no longer current
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class PartView:
     kind: str
     number: int
     links: Mapping[str, int]  # links by state; empty where nothing is known of them
-    current: Mapping[tuple[str, str], float]  # instants and means of the last look; empty when it is too old
+    current: Mapping[tuple[str, str], float]  # instants and means of the last read; empty when it is too old
     seconds: Mapping[str, float]  # integral of ratios
     observed: Mapping[str, float]  # and the seconds that they cover
     events: Mapping[tuple[str, str], int]
@@ -31,7 +31,7 @@ class PartView:
 
 @dataclass(frozen=True, slots=True)
 class FabricView:
-    """Everything around the GPUs at one moment."""
+    """The fabric at one moment."""
 
     parts: tuple[PartView, ...] = ()
     links: Mapping[Entity, Mapping[int, str]] = field(default_factory=dict)  # of GPUs: state by the link's number
@@ -46,34 +46,34 @@ class _Totals:
 
 
 class FabricAccount:
-    """Not thread safe: the pipeline's thread alone writes."""
+    """Not thread safe: only the pipeline's thread uses it."""
 
     def __init__(self) -> None:
-        self._looks: dict[str, Fabric] = {}  # by source
+        self._last: dict[str, Fabric] = {}  # by source
         self._totals: dict[Part, _Totals] = {}
 
-    def absorb(self, source: str, look: Fabric) -> Counter[tuple[str, str]]:
-        """Take in one look. Returns the values that were refused, by field and reason."""
-        checked = [(reading, _checked(reading)) for reading in look.readings]
+    def absorb(self, source: str, read: Fabric) -> Counter[tuple[str, str]]:
+        """Take in one read. Returns the values that were refused, by field and reason."""
+        checked = [(reading, _checked(reading)) for reading in read.readings]
         valid = [reading for _, reading in checked if reading is not None]
         for reading in valid:
             _book(self._totals.setdefault(reading.part, _Totals()), reading)
-        self._looks[source] = replace(look, readings=valid)
+        self._last[source] = replace(read, readings=valid)
         return Counter((raw.field, Absence.OUT_OF_RANGE.value) for raw, reading in checked if reading is None)
 
     def failed(self, source: str) -> None:
-        """Its last look is no longer current."""
-        self._looks.pop(source, None)
+        """Its last read is no longer current."""
+        self._last.pop(source, None)
 
     def view(self, now: float) -> FabricView:
         """What is current, and everything that was counted."""
-        looks = [look for look in self._looks.values() if now - look.end <= LOOKS * look.lasts]
+        reads = [read for read in self._last.values() if now - read.end <= MISSED_READS * read.lasts]
         current: dict[Part, dict[tuple[str, str], float]] = {part: {} for part in self._totals}
-        current |= {part: {} for look in looks for part in look.parts}
-        for reading in (reading for look in looks for reading in look.readings):
+        current |= {part: {} for read in reads for part in read.parts}
+        for reading in (reading for read in reads for reading in read.readings):
             if PART_FIELDS[reading.field].kind is not Kind.EVENT:
                 current.setdefault(reading.part, {})[reading.field, reading.label] = reading.value
-        states = {owner: links for look in looks for owner, links in look.links.items()}
+        states = {owner: links for read in reads for owner, links in read.links.items()}
         parts = sorted(current.keys() | {owner for owner in states if isinstance(owner, Part)}, key=_order)
         return FabricView(
             tuple(self._part(part, current.get(part, {}), states.get(part, {})) for part in parts),

@@ -1,4 +1,4 @@
-"""The account of one entity: what only ever grows (seconds, bytes, joules, counts), and its last closed window.
+"""The account of one entity: its counters (seconds, bytes, joules, counts), which only grow, and its last window.
 
 Seconds of a field are its mean times its interval; the denominator grows by the same interval, so that their ratio is
 unbiased however often the field drops out.
@@ -18,9 +18,9 @@ from exporter.model import Absence, Reading
 BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # upper bounds of sm_active_distribution
 NOTHING = 0.005  # SM active (or engine, or claim) up to here is "did nothing"; above the noise of the counters
 STALL_SAMPLES = 2
-HELD = 0.95  # seconds an instant stands: sampling faster than once a second reads some fields once a second only
-STANDS = 1.5  # lengths of a window for which it is the last one: the next is due one length after its end
-HOLD_LIMIT = 10.0  # seconds an instant (power, a clock event) may stand for the time before it; longer is an outage
+HELD = 0.95  # seconds an instant stays current: sampling faster than once a second reads some fields once a second only
+CURRENT_LENGTHS = 1.5  # lengths of a window for which it stays current: the next is due one length after its end
+HOLD_LIMIT = 10.0  # seconds an instant (power, a clock event) may count for the time before it; longer is an outage
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ class Account:
         """A source that samples a little less often than it is read has no new mean in some reads."""
         before = self.windows.get(source)
         for name, mean in before.means.items() if before is not None else ():
-            if name not in absent and end - self._until[name] <= STANDS * self._length[name]:
+            if name not in absent and end - self._until[name] <= CURRENT_LENGTHS * self._length[name]:
                 yield name, mean
 
     def _fresh(self, reading: Reading) -> Reading | None:
@@ -158,7 +158,7 @@ class Account:
             self.totals.bucket_sum += reading.value
 
     def _count(self, reading: Reading) -> None:
-        """A driver's own total: its increases are booked; a fall (driver reloaded) books nothing and starts anew."""
+        """A driver's own total: increases are booked, a fall (driver reloaded) is not; counting goes on from there."""
         value = reading.value or 0.0
         before = self._raw.get(reading.field, value)
         increase = value - before
@@ -169,7 +169,7 @@ class Account:
         self.totals.amounts[reading.field] = self.totals.amounts.get(reading.field, 0.0) + increase
 
     def _hold(self, reading: Reading) -> None:
-        """0/1 at an instant, true for the time since the last look, unless that was too long ago."""
+        """0/1 at an instant, which counts for the time since the last one, unless that was too long ago."""
         key = (reading.field, reading.label)
         before = self._instant.get(key)
         self._instant[key] = (reading.end, reading.value or 0.0)

@@ -1,4 +1,4 @@
-"""One batch after the other: checked, booked in the ledger, aligned, derived; and out as a Snapshot."""
+"""Takes batches one by one: checks them, books them in the ledger, aligns and derives; publishes a Snapshot."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _MEASURED = _PROFILING | frozenset(TENSOR_PIPES)
 
 
 @dataclass(slots=True)
-class _Entry:
-    """Everything kept about one entity."""
+class _EntityRecord:
+    """The state of one entity."""
 
     device: Device
     source: str
@@ -36,7 +36,7 @@ class _Entry:
     together: Aligner = field(default_factory=Aligner)
     absences: dict[str, Absence] = field(default_factory=dict)
     given: Inputs = NOTHING
-    said: dict[str, float] = field(default_factory=dict)  # field -> when its absence was last told
+    absent_at: dict[str, float] = field(default_factory=dict)  # field -> when its absence was last reported
     honest: Honest | None = None
     honest_end: float = float("-inf")
     last_sample: float | None = None
@@ -52,7 +52,7 @@ class Pipeline:
         self._pace: dict[str, float] = {}  # source -> the shorter of its last two gaps: an outage does not slow it
         self._gap: dict[str, float] = {}
         self._thresholds = thresholds
-        self._entries: dict[Entity, _Entry] = {}
+        self._entries: dict[Entity, _EntityRecord] = {}
         self._present: dict[str, frozenset[Entity]] = {}  # source -> entities in its last batch
         self._boards: set[str] = set()
         self._rejected: Counter[tuple[str, str]] = Counter()
@@ -141,11 +141,11 @@ class Pipeline:
         _, processes = window.instants.get("processes", (None, None))
         self._derive(entry, given, measured, processes)
 
-    def _entry(self, batch: Batch, device: Device) -> _Entry:
+    def _entry(self, batch: Batch, device: Device) -> _EntityRecord:
         entry = self._entries.get(device.entity)
         if entry is None:
             trust, suspect = ProfilingTrust(self._thresholds), Suspect(self._thresholds)
-            entry = _Entry(device, batch.source, trust, suspect, batch.details)
+            entry = _EntityRecord(device, batch.source, trust, suspect, batch.details)
             self._entries[device.entity] = entry
             self._boards.add(device.entity.uuid)
         entry.fields[batch.source] = device.fields
@@ -154,35 +154,37 @@ class Pipeline:
             entry.device, entry.details = device, batch.details
         return entry
 
-    def _checked(self, entry: _Entry, device: Device, readings: list[Reading], now: float) -> list[Reading]:
+    def _checked(self, entry: _EntityRecord, device: Device, readings: list[Reading], now: float) -> list[Reading]:
         """Readings with a valid value. A board cut into instances cannot have a claim (field cases 2, 35)."""
-        told = {reading.field for reading in readings}
+        delivered = {reading.field for reading in readings}
         entry.absences = {
             field: absence
             for field, absence in entry.absences.items()
-            if field not in device.fields or (field not in told and now - entry.said[field] < HELD)
+            if field not in device.fields or (field not in delivered and now - entry.absent_at[field] < HELD)
         }
         valid = []
         for raw in readings:
             impossible = device.mig_enabled and raw.field in CLAIM
             reading = range_check(raw._replace(value=None, absence=Absence.NOT_SUPPORTED) if impossible else raw)
             if reading.absence is not None:
-                entry.absences[reading.field], entry.said[reading.field] = reading.absence, now
+                entry.absences[reading.field], entry.absent_at[reading.field] = reading.absence, now
                 if reading.absence in REFUSED:
                     entry.account.rejected[(reading.field, reading.absence.value)] += 1
             if reading.value is not None:
                 valid.append(reading)
         return valid
 
-    def _without_profiling(self, entry: _Entry, valid: list[Reading], now: float) -> list[Reading]:
+    def _without_profiling(self, entry: _EntityRecord, valid: list[Reading], now: float) -> list[Reading]:
         """Profiling values that cannot be true become absent, and are counted."""
         for reading in valid:
             if reading.field in _MEASURED:
-                entry.absences[reading.field], entry.said[reading.field] = Absence.STALE, now
+                entry.absences[reading.field], entry.absent_at[reading.field] = Absence.STALE, now
                 entry.account.rejected[(reading.field, entry.profiling.state.value)] += 1
         return [reading for reading in valid if reading.field not in _MEASURED]
 
-    def _align(self, entry: _Entry, booked: list[Reading], required: frozenset[str], measured: frozenset[str]) -> None:
+    def _align(
+        self, entry: _EntityRecord, booked: list[Reading], required: frozenset[str], measured: frozenset[str]
+    ) -> None:
         """The means that are compared go onto the tracks."""
         for reading in booked:
             field, start, value = reading.field, reading.start, reading.value
@@ -193,7 +195,7 @@ class Pipeline:
             if field in measured:
                 entry.together.add(field, start, reading.end, value)
 
-    def _derive(self, entry: _Entry, given: Inputs, measured: frozenset[str], processes: float | None) -> None:
+    def _derive(self, entry: _EntityRecord, given: Inputs, measured: frozenset[str], processes: float | None) -> None:
         intervals = entry.aligner.cut(given.required) if given.required else []
         numbers = [(interval, made) for interval in intervals if (made := honest(given, interval.means))]
         for interval, made in numbers:
@@ -206,16 +208,16 @@ class Pipeline:
         for interval in entry.together.cut(measured) if measured else ():
             entry.account.book_together("measurement", interval.seconds)
 
-    def _reported(self, entry: _Entry) -> frozenset[str]:
-        """Fields that some source expects to deliver, less those that it has definitively given up."""
+    def _reported(self, entry: _EntityRecord) -> frozenset[str]:
+        """Fields that some source expects to deliver, less those whose absence is definitive."""
         every: frozenset[str] = frozenset().union(*entry.fields.values())
-        given_up = [field for field, absence in entry.absences.items() if absence.definitive]
-        return every.difference(given_up) if given_up else every
+        ruled_out = [field for field, absence in entry.absences.items() if absence.definitive]
+        return every.difference(ruled_out) if ruled_out else every
 
     def _inputs(self, device: Device, reported: frozenset[str]) -> Inputs:
         return inputs(reported, mig=device.mig_enabled or device.entity.gpu_instance is not None)
 
-    def _view(self, entry: _Entry, now: float, timestamp: float) -> EntityView:
+    def _view(self, entry: _EntityRecord, now: float, timestamp: float) -> EntityView:
         entity, ended = entry.device.entity, entry.source in self._ended
         present = any(entity in listed for listed in self._present.values())
         oldest = float("-inf") if ended else now - self._patience(entry) if present else float("inf")
@@ -244,7 +246,7 @@ class Pipeline:
             suspects=entry.suspect.fields.intersection(means),
         )
 
-    def _patience(self, entry: _Entry) -> float:
+    def _patience(self, entry: _EntityRecord) -> float:
         """Seconds after which a window is no longer current: three times the pace of the slowest source."""
         return 3 * max(self._interval, *(self._pace.get(source, 0.0) for source in entry.fields)) + 1.0
 
@@ -254,7 +256,7 @@ class Pipeline:
                 del self._entries[entity]
 
 
-def _order(item: tuple[Entity, _Entry]) -> tuple[int, str, str, int]:
+def _order(item: tuple[Entity, _EntityRecord]) -> tuple[int, str, str, int]:
     entity, entry = item
     index = entry.device.index
     instance = -1 if entity.gpu_instance is None else entity.gpu_instance

@@ -1,14 +1,17 @@
-"""The only timer. Reads every source in the background on its own deadline and publishes Snapshots."""
+"""The only timer. Reads every source in the background and publishes Snapshots: in real time, or on a virtual clock."""
 
 from __future__ import annotations
 
 import logging
+import math
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from exporter.background.freshness import lifetime
 from exporter.background.once import Condition
+from exporter.clock import VirtualClock
 from exporter.core.pipeline import Pipeline
 from exporter.core.snapshot import Snapshot, SourceView
 from exporter.core.workers import Outcome, Worker
@@ -37,7 +40,7 @@ class _Feed:
 
 
 class Sampler:
-    """Drives the pipeline. ``tick`` is one sampling window; ``run`` repeats it in real time."""
+    """Drives the pipeline. ``tick`` is one sampling window; ``run_timed`` and ``run_fast`` repeat it."""
 
     def __init__(
         self,
@@ -63,7 +66,7 @@ class Sampler:
         return bool(self._feeds) and all(feed.final for feed in self._feeds)
 
     def tick(self, patience: float = 0.0) -> Snapshot:
-        """One window: ask every idle source, wait up to ``patience`` real seconds in all, take what came, publish."""
+        """One window: ask every idle source, wait up to ``patience`` real seconds in all, take the results, publish."""
         now = self._clock.monotonic()
         for feed in self._feeds:
             if not feed.final and feed.worker.submit(now):
@@ -76,7 +79,7 @@ class Sampler:
             if outcome is not None:
                 self._take(feed, outcome)
             elif now - feed.asked > self._hung_after and feed.condition.up:
-                self._fail(feed, SourceError(f"no answer for {now - feed.asked:.0f} s", "look at the driver: dmesg"))
+                self._fail(feed, SourceError(f"no answer for {now - feed.asked:.0f} s", "check the driver: dmesg"))
         snapshot = self._pipeline.publish([feed.view() for feed in self._feeds])
         self._publish(snapshot)
         return snapshot
@@ -108,3 +111,27 @@ class Sampler:
         if feed.condition.failed(reason):
             log.warning("source %s cannot be read: %s%s", name, reason, f" ({error.remedy})" if error.remedy else "")
         self._pipeline.failed(name, Problem(f"source {name} cannot be read", reason, error.remedy))
+
+
+PATIENCE = 0.5  # share of an interval for which a window waits for slow sources; those are taken up at the next one
+
+
+def run_timed(sampler: Sampler, interval: float, stop: threading.Event) -> None:
+    """One window every ``interval`` real seconds until ``stop`` is set or all sources have ended.
+
+    The schedule does not drift: windows start at multiples of the interval, and missed ones are left out, not made up.
+    """
+    origin = time.monotonic()
+    while not stop.is_set() and not sampler.ended:
+        sampler.tick(patience=interval * PATIENCE)
+        elapsed = time.monotonic() - origin
+        stop.wait((math.floor(elapsed / interval) + 1) * interval - elapsed)
+
+
+def run_fast(sampler: Sampler, clock: VirtualClock, interval: float, stop: threading.Event) -> None:
+    """Windows back to back, each ``interval`` virtual seconds long, until all sources have ended."""
+    while not stop.is_set():
+        sampler.tick()
+        if sampler.ended:
+            return
+        clock.advance(interval)

@@ -27,7 +27,7 @@ class EntityView:
     present: bool
     form: Form
     claim: str | None  # the field that the parts take as the claim
-    parts: tuple[str, ...]  # those that can be told apart
+    parts: tuple[str, ...]  # those that its inputs can distinguish
     means: Mapping[str, float]  # last closed window; empty when there is no current one
     instants: Mapping[str, float]
     honest: Honest | None  # over the last closed window
@@ -69,6 +69,6 @@ class Snapshot:
     present_gpus: int = 0
     fabric: FabricView = field(default_factory=FabricView)
     processes: tuple[ProcessUse, ...] | None = None  # None: no source knows of processes
-    attribution: AttributionView | None = None  # attached by later stages; None: nobody was asked
+    attribution: AttributionView | None = None  # attached by later stages; None: no attribution is configured
     host: HostView | None = None
     host_use: Mapping[Entity, DeviceUse] = field(default_factory=dict)

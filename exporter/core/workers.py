@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class Outcome(NamedTuple):
-    """What came of one read: a batch or an error, and the seconds it took."""
+    """The result of one read: a batch or an error, and the seconds it took."""
 
     batch: Batch | None
     error: SourceError | None
@@ -29,7 +29,7 @@ class Worker(Protocol):
         """Start a read; False when the last one has not come back."""
 
     def outcome(self, timeout: float) -> Outcome | None:
-        """What the read brought; None when it is not back within ``timeout`` seconds."""
+        """The result of the read; None if it is not back within ``timeout`` seconds."""
 
     def stop(self) -> None:
         """Close the source as soon as its read, if any, is back. Does not wait."""
@@ -39,14 +39,14 @@ class Worker(Protocol):
 
 
 def read(source: Source, now: float) -> Outcome:
-    """One read. An error that the source did not foresee costs this read, not the daemon, and is logged whole."""
+    """One read. An unexpected error costs this read, not the daemon, and is logged with its trace."""
     started = time.perf_counter()
     try:
         batch, error = source.read(now), None
     except SourceError as raised:
         batch, error = None, raised
     except Exception as raised:
-        log.exception("source %s failed in a way it did not foresee", source.name)
+        log.exception("source %s: unexpected error", source.name)
         batch, error = None, SourceError(f"{type(raised).__name__}: {raised}", "report this with the log's trace")
     return Outcome(batch, error, time.perf_counter() - started)
 
@@ -74,7 +74,7 @@ class InlineWorker:
 
 
 class ThreadWorker:
-    """One lane a source: a read that hangs blocks its thread alone, and what it brings late is still taken."""
+    """One lane per source: a read that hangs blocks only its own thread, and a late result is still taken."""
 
     def __init__(self, source: Source) -> None:
         self.source = source

@@ -18,8 +18,8 @@ _TOLERANCE = 0.1  # profile names round: 1g.12gb on 94 GB; B300's 7g.269gb is of
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """What the name of a profile says."""
+class MigProfile:
+    """What the name of a profile contains."""
 
     slices: int  # of the GPU instance
     compute: int  # of the compute instance in it; the same unless the name begins with "Nc."
@@ -31,14 +31,14 @@ class Profile:
         return f"{self.slices}g.{self.gigabytes}gb"
 
 
-def parse(text: str) -> Profile | None:
+def parse(text: str) -> MigProfile | None:
     """The profile of a name; None for what is not one."""
     match = _PROFILE.fullmatch(text.strip())
     if match is None:
         return None
     slices = int(match["g"])
     compute = int(match["c"] or slices)
-    return Profile(slices, compute, int(match["gb"])) if 1 <= compute <= slices else None
+    return MigProfile(slices, compute, int(match["gb"])) if 1 <= compute <= slices else None
 
 
 def instance(board: Peaks, profile: str, multiprocessors: int | None = None) -> Peaks:
@@ -73,14 +73,14 @@ def slice_share(board: Peaks, profile: str) -> float | None:
     return parsed.slices / board.mig.compute_slices
 
 
-def _table_count(board: Peaks, profile: Profile | None) -> int | None:
+def _table_count(board: Peaks, profile: MigProfile | None) -> int | None:
     known = board.mig.multiprocessors.get(profile.name) if board.mig and profile else None
     if known is None or profile is None:
         return None
     return known * profile.compute // profile.slices
 
 
-def _compute_share(board: Peaks, profile: Profile | None, counted: int | None) -> float | None:
+def _compute_share(board: Peaks, profile: MigProfile | None, counted: int | None) -> float | None:
     count = counted or _table_count(board, profile)
     if count is not None and board.multiprocessors is not None:
         return count / board.multiprocessors if count <= board.multiprocessors else None
@@ -89,7 +89,7 @@ def _compute_share(board: Peaks, profile: Profile | None, counted: int | None) -
     return profile.compute / board.mig.compute_slices
 
 
-def _memory_share(board: Peaks, profile: Profile | None) -> float | None:
+def _memory_share(board: Peaks, profile: MigProfile | None) -> float | None:
     if board.mig is None or profile is None or board.memory_gigabytes is None:
         return None
     slices = profile.gigabytes * board.mig.memory_slices / board.memory_gigabytes

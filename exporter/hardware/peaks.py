@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exporter import strict_yaml
-from exporter.hardware.row import Row, read_rows
+from exporter.hardware.row import PeaksRow, read_rows
 
 VENDOR_WORDS = frozenset({"nvidia", "tesla"})  # drivers leave them off or change them; GRID is not one: it is a vGPU
 
@@ -55,9 +55,9 @@ class _Name(NamedTuple):
 class PeakTable:
     """All known models."""
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    def __init__(self, rows: Iterable[PeaksRow]) -> None:
         """Later rows win: of a row with a name that an earlier one has, the values given replace the earlier's."""
-        by_name: dict[_Name, Row] = {}
+        by_name: dict[_Name, PeaksRow] = {}
         for row in rows:
             for name in map(_parse, row["names"]):
                 by_name[name] = {**by_name.get(name, {}), **row}
@@ -93,7 +93,7 @@ def _matches(name: _Name, words: tuple[str, ...]) -> bool:
     return words[: len(name.words)] == name.words if name.open else words == name.words
 
 
-def _peaks(row: Row) -> Peaks:
+def _peaks(row: PeaksRow) -> Peaks:
     mig = row.get("mig")
     return Peaks(
         model=row.get("model", row["names"][0]),

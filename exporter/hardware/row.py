@@ -14,7 +14,7 @@ class MigRow(TypedDict, total=False):
     multiprocessors: dict[str, int]
 
 
-class Row(TypedDict, total=False):
+class PeaksRow(TypedDict, total=False):
     """The form of a row; ``names`` is always there. The units are in ``exporter.hardware.peaks.Peaks``."""
 
     names: list[str]
@@ -33,7 +33,7 @@ class Row(TypedDict, total=False):
     attainable: dict[str, float]
 
 
-def read_rows(document: object, where: str) -> list[Row]:
+def read_rows(document: object, where: str) -> list[PeaksRow]:
     """The rows of a YAML document; none for an empty one. ValueError names the row, the key and what it must be."""
     if document is None:
         return []
@@ -42,11 +42,11 @@ def read_rows(document: object, where: str) -> list[Row]:
     return [_read_row(row, f"{where}: row {number}") for number, row in enumerate(document, start=1)]
 
 
-def _read_row(row: object, where: str) -> Row:
+def _read_row(row: object, where: str) -> PeaksRow:
     read = _mapping(row, where, _KEYS)
     if "names" not in read:
         raise ValueError(f"{where}: needs names, the model names as nvidia-smi -L prints them")
-    return cast("Row", read)
+    return cast("PeaksRow", read)
 
 
 def _mapping(value: object, where: str, keys: Mapping[str, Callable[[object, str], object]]) -> dict[str, object]:

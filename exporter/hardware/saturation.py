@@ -39,7 +39,7 @@ class Saturation:
 
 
 def saturation(values: Mapping[str, float], peaks: Peaks | None, idle_watts: float | None) -> Saturation:
-    """Everything that can be said from ``values``, by field; what is not in them is not known.
+    """Everything that follows from ``values``, by field; what is not in them is not known.
 
     PCIe takes the maximum link, not the current one (idle links drop to generation 1). Where the driver does not say
     it, the model's own is taken; a slot may be narrower, so that the driver's word comes first.
@@ -70,7 +70,7 @@ def tensor_peak_ratio(tensor: float | None, sm_clock: float | None, peaks: Peaks
 
 
 def tensor_flops(tensor: float | None, sm_clock: float | None, peaks: Peaks | None) -> Mapping[str, float]:
-    """Estimated dense FLOP/s by data type, each as if all tensor work were of that type; no counter tells the type."""
+    """Estimated dense FLOP/s by data type, each as if all tensor work were of that type; no counter shows the type."""
     ratio = tensor_peak_ratio(tensor, sm_clock, peaks)
     if ratio is None or peaks is None:
         return {}

@@ -1,4 +1,4 @@
-"""Passes over the host in a thread of its own, less often than GPUs are sampled: a pass reads hundreds of files."""
+"""Reads the host in a background thread, less often than GPUs are sampled: a pass reads hundreds of files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INTERVAL = 5.0  # seconds; 8 holders with 16 children each cost 12 ms of CPU a p
 
 
 class HostBackground:
-    """``view`` is the last pass; None before the first, and when the last is too long ago to be believed."""
+    """``view`` is the last pass; None before the first, and when the last is too old."""
 
     def __init__(self, reader: HostReader, monotonic: Callable[[], float], interval: float = INTERVAL) -> None:
         self._reader = reader
@@ -40,7 +40,7 @@ class HostBackground:
         self._task.start()
 
     def holders(self, pids: Iterable[int]) -> None:
-        """The processes to look at in the next pass."""
+        """Set the processes to read in the next pass."""
         self._holders = tuple(sorted(set(pids)))
 
     def read(self) -> None:
@@ -65,7 +65,7 @@ class HostBackground:
         try:
             self.read()
         except Exception:
-            log.exception("the pass over the host failed in a way it did not foresee")
+            log.exception("reading the host: unexpected error")
         return self._interval
 
 

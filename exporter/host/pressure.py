@@ -12,7 +12,7 @@ RESOURCES = ("cpu", "io", "memory")
 
 
 def read(root: Path = Path("/proc/pressure")) -> tuple[dict[str, Pressure], list[Problem]]:
-    """Pressure by resource; a resource that the kernel does not tell about is missing, and a problem says why."""
+    """Pressure by resource; a resource that the kernel does not report is missing, and a problem has the reason."""
     found: dict[str, Pressure] = {}
     problems: list[Problem] = []
     for resource in RESOURCES:

@@ -1,11 +1,13 @@
-"""What psutil does not read: states of single threads, and whether the kernel counts delays (man 5 proc_pid_stat).
+"""What psutil does not read, or only at a high cost (man 5 proc_pid_stat).
 
-psutil.Process.threads() leaves the states out, and reads all threads: a GPU process has hundreds.
+psutil.Process.threads() leaves out the states, and reads all threads: a GPU process has hundreds.
+psutil.Process.children() reads every process of the node for each holder.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import psutil
@@ -44,7 +46,7 @@ class Proc:
         return Thread(_STATUS.get(letter, letter), (int(fields[11]) + int(fields[12])) * _TICK)
 
     def counts_delays(self) -> bool | None:
-        """Whether the kernel counts waiting for storage; None: it does not say (before Linux 5.14)."""
+        """Whether the kernel counts waiting for storage; None: not known (before Linux 5.14)."""
         content = self._read("sys/kernel/task_delayacct")
         return None if content is None else content.strip() != b"0"
 
@@ -59,3 +61,63 @@ class Proc:
             return None
         finally:
             os.close(descriptor)
+
+
+class Families:
+    """Finds the processes below each holder. Remembers every process's parent, so that a pass lists /proc but reads
+    only the processes that are new.
+
+    A process keeps its parent until that ends, which the list shows; a pid does not come back within one pass.
+    """
+
+    def __init__(self) -> None:
+        self._parents: dict[int, int] | None = None  # None: no pass yet
+        self._below: dict[int, list[int]] = {}
+        self._holders: frozenset[int] = frozenset()
+        self.new: frozenset[int] = frozenset()  # processes that began since the last pass; empty in the first
+
+    def read(self, holders: Iterable[int]) -> Mapping[int, Sequence[int]]:
+        """Holder -> the live processes below it, by pid. One that is a holder too begins a tree of its own.
+
+        A holder that /proc does not show is missing.
+        """
+        listed, wanted = frozenset(psutil.pids()), frozenset(holders)
+        before = self._parents or {}
+        self.new = listed - before.keys() if self._parents is not None else frozenset()
+        if wanted == self._holders and listed == before.keys():
+            return self._below  # nobody came or went, so nobody has another parent
+        known: dict[int, int] = {}
+        for pid in listed:
+            parent = before.get(pid)
+            if parent is None or (parent and parent not in listed):  # new, or its parent ended: it has another now
+                parent = _parent(pid)
+            if parent is not None:
+                known[pid] = parent
+        self._parents = known
+        children: dict[int, list[int]] = {}
+        for pid, parent in known.items():
+            children.setdefault(parent, []).append(pid)
+        self._below = {holder: _below(holder, children, wanted) for holder in wanted if holder in known}
+        self._holders = wanted
+        return self._below
+
+
+def _parent(pid: int) -> int | None:
+    """None: ended. 0: outside this pid namespace, or hidden (hidepid): then it has no visible parent."""
+    try:
+        return psutil.Process(pid).ppid()
+    except (psutil.NoSuchProcess, FileNotFoundError):
+        return None
+    except psutil.AccessDenied:
+        return 0
+
+
+def _below(holder: int, children: Mapping[int, Sequence[int]], holders: frozenset[int]) -> list[int]:
+    found: list[int] = []
+    left = [holder]
+    while left:
+        for child in children.get(left.pop(), ()):
+            if child not in holders:
+                found.append(child)
+                left.append(child)
+    return sorted(found)

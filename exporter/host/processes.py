@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import psutil
 
-from exporter.host.family import Families
-from exporter.host.proc import Proc, Thread
+from exporter.host.account import Amounts, Totals
+from exporter.host.proc import Families, Proc, Thread
 from exporter.host.reading import HolderReading, ProcessesReading
-from exporter.host.totals import Amounts, Totals
 from exporter.model import Problem
 
 # Heuristic: newer PyTorch names its workers (torch/utils/data/_utils/worker.py); older ones, and other frameworks'
@@ -27,7 +26,7 @@ KERNEL_NAME = 15  # characters that the kernel keeps; psutil completes longer na
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PassLimits:
     """What one pass reads at most. Heuristic: a node of 16 GPUs with 32 workers each fits.
 
     A GPU process has hundreds of threads, most of them asleep for good; to read all would cost more than the rest.
@@ -60,9 +59,9 @@ class _Family:
 class ProcessReader:
     """Reads the holders of GPUs, pass after pass."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: PassLimits | None = None) -> None:
         self._proc = Proc(psutil.PROCFS_PATH)
-        self._limits = limits or Limits()
+        self._limits = limits or PassLimits()
         self._relatives = Families()
         self._families: dict[int, _Family] = {}
         self._helpers: dict[psutil.Process, bool] = {}  # children of their holder's name: whether they are helpers

@@ -1,4 +1,4 @@
-"""All of the host in one pass."""
+"""Reads the whole host in one pass."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 
 from exporter.host import pressure, rdma
-from exporter.host.processes import Limits, ProcessReader
+from exporter.host.processes import PassLimits, ProcessReader
 from exporter.host.reading import HostReading, ProcessesReading
 from exporter.model import Problem
 
@@ -19,7 +19,7 @@ class HostReader:
     /proc is where psutil.PROCFS_PATH says when the reader is made.
     """
 
-    def __init__(self, sys: Path = Path("/sys"), limits: Limits | None = None) -> None:
+    def __init__(self, sys: Path = Path("/sys"), limits: PassLimits | None = None) -> None:
         self._pressure = Path(psutil.PROCFS_PATH) / "pressure"
         self._rdma = sys / "class" / "infiniband"
         self._processes = ProcessReader(limits)

@@ -50,7 +50,7 @@ class HolderReading:
     main_thread_cpu_seconds: float | None  # the thread that runs the interpreter, since it began
     children_cpu_seconds: float  # all processes below it, since they were first seen
     children: int  # live processes below it that were read
-    loaders: int  # of those, data-loader workers, as far as names tell
+    loaders: int  # of those, data-loader workers, as far as names show
     threads: int  # of the process itself
     threads_read: int  # of those, whose state was read: a bounded number, the oldest
     runnable_threads: int  # on a CPU or waiting for one: threads read, and the children's main threads
@@ -72,7 +72,7 @@ class ProcessesReading:
 
 @dataclass(frozen=True, slots=True)
 class HostReading:
-    """One pass over the node. ``pressure`` has a key for each resource that the kernel tells about."""
+    """One pass over the node. ``pressure`` has a key for each resource that the kernel reports."""
 
     pressure: Mapping[str, Pressure]
     rdma: Sequence[RdmaPort]

@@ -1,4 +1,4 @@
-"""What a Snapshot holds of the host: the last pass, and rates since the one before."""
+"""The host in a Snapshot: the last pass, and rates since the one before."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from exporter.attribution.holdings import Workload
 from exporter.attribution.view import AttributionView
 from exporter.core.snapshot import EntityView, Snapshot
-from exporter.metrics.device_labels import device_labels
-from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, join, labels
+from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, device_labels, join, labels
 
 _WHO = ("namespace", "pod", "container", "job_id", "user", "account")
 ALLOCATION = Family(

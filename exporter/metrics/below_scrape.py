@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from exporter.core.ledger import BUCKETS
 from exporter.core.snapshot import Snapshot
-from exporter.metrics.device_labels import device_labels
-from exporter.metrics.family import Family, Group, Profile, Sample, Type, join
+from exporter.metrics.family import Family, Group, Profile, Sample, Type, device_labels, join
 
 DISTRIBUTION = Family(
     "sm_active_distribution", Type.HISTOGRAM, "", "Samples of SM active (0..1), one per sampling window."

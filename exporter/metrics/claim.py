@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.core.snapshot import Snapshot
-from exporter.metrics.device_labels import device_labels
-from exporter.metrics.family import Family, Group, Profile, Sample, Type
+from exporter.metrics.family import Family, Group, Profile, Sample, Type, device_labels
 
 BUSY = Family(
     "busy_ratio",

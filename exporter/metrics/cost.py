@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from exporter.core.snapshot import Snapshot
-from exporter.metrics.device_labels import device_labels
-from exporter.metrics.family import DEVICE, Family, Group, Sample, Type, join, labels
+from exporter.metrics.family import DEVICE, Family, Group, Sample, Type, device_labels, join, labels
 
 PRICE = Family(
     "price_per_hour",

@@ -1,4 +1,4 @@
-"""NVLink links, NVSwitches and Grace CPUs. A few series each, read slowly."""
+"""The fabric: NVLink links, NVSwitches and Grace CPUs. A few series each, read at a long interval."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from exporter.core.fabric import PartView
 from exporter.core.snapshot import Snapshot
-from exporter.metrics.device_labels import device_labels
-from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, join, labels
+from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, device_labels, join, labels
 
 LINK_UP = Family(
     "nvlink_link_up",

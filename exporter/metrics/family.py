@@ -1,4 +1,4 @@
-"""What a metric family is."""
+"""What a metric family is, and how its labels are written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from exporter.core.snapshot import Snapshot
+from exporter.core.snapshot import EntityView, Snapshot
 
 NAMESPACE = "honest_gpu_"
 LONGEST_LABEL = 1024  # characters; names of pods have 253 at most, of jobs' users and accounts 128
@@ -94,3 +94,11 @@ def labels(**values: str) -> str:
 def join(left: str, right: str) -> str:
     """Two label texts as one."""
     return f"{left},{right}" if left and right else left or right
+
+
+def device_labels(view: EntityView) -> str:
+    """Identity and nothing else: ``gpu``, ``uuid``, on MIG ``gpu_instance`` (docs/architecture.md, invariant 5)."""
+    instance = view.device.entity.gpu_instance
+    return labels(
+        gpu=view.device.index, uuid=view.device.entity.uuid, gpu_instance="" if instance is None else str(instance)
+    )

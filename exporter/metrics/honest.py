@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from exporter.core.snapshot import Snapshot
 from exporter.fields import PIPES
-from exporter.metrics.device_labels import device_labels
-from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, join
+from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, device_labels, join
 
 _PARTS = (
     "working: the busiest unit did work; stalled: warps resident but waiting; hollow: the driver says busy, the SMs "

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.core.snapshot import Snapshot
-from exporter.metrics.device_labels import device_labels
-from exporter.metrics.family import Family, Group, Profile, Sample, Type, labels
+from exporter.metrics.family import Family, Group, Profile, Sample, Type, device_labels, labels
 
 _OF = "of the processes that hold the device and their descendants"
 CPU = Family("host_process_cpu_seconds", Type.COUNTER, "seconds", f"CPU time {_OF}.")

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from exporter.core.snapshot import Snapshot
 from exporter.fields import LINKS, PROFILING, TENSOR_PIPES
-from exporter.metrics.device_labels import device_labels
-from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, join
+from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, device_labels, join
 
 _WHAT = {
     "graphics_engine": "the graphics or compute engine was active (nearly the same claim as busy_ratio)",

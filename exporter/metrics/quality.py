@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.fields import CLAIM, PROFILING
-from exporter.metrics.device_labels import device_labels
-from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, join, labels
+from exporter.metrics.family import DEVICE, Family, Group, Profile, Sample, Type, device_labels, join, labels
 from exporter.trust import ProfilingState
 
 UP = Family(

@@ -12,9 +12,8 @@ from typing import TypeAlias
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.fields import CLAIM, LINKS, PROFILING
 from exporter.model import Problem
+from exporter.page.explanations import warnings, why
 from exporter.page.history import Freshness, Points
-from exporter.page.reasons import why
-from exporter.page.warnings import warnings
 from exporter.version import VERSION as EXPORTER_VERSION
 
 VERSION = 1
@@ -61,7 +60,7 @@ def document(snapshot: Snapshot, freshness: Freshness, history: Points | None = 
 def _entity(view: EntityView, snapshot: Snapshot) -> dict[str, Json]:
     device = view.device
     values: dict[str, Json] = _values(view)
-    told: dict[str, Json] = {**_honest(view), **_state(view), "holders": _holders(view, snapshot)}
+    derived: dict[str, Json] = {**_honest(view), **_state(view), "holders": _holders(view, snapshot)}
     return {
         "id": str(device.entity),
         "uuid": device.entity.uuid,
@@ -75,8 +74,8 @@ def _entity(view: EntityView, snapshot: Snapshot) -> dict[str, Json]:
         "present": view.present,
         "claim": view.claim,
         "values": values,
-        **told,
-        "absent": {name: why(name, view, snapshot) for name, value in {**values, **told}.items() if value is None},
+        **derived,
+        "absent": {name: why(name, view, snapshot) for name, value in {**values, **derived}.items() if value is None},
         "quality": {
             "source": view.source,
             "details": dict(view.details),

@@ -109,7 +109,7 @@ class History:
 def _point(view: EntityView, before: EntityTotals) -> list[float]:
     totals = view.totals
     if any(totals.observed.get(of, 0.0) < seconds for of, seconds in before.observed.items()):
-        before = EntityTotals()  # the books began anew: the entity was forgotten and came back
+        before = EntityTotals()  # the totals began again: the entity was forgotten and came back
     claim = view.claim or ""
     observed = {of: totals.observed.get(of, 0.0) - before.observed.get(of, 0.0) for of in (claim, "sm", "parts")}
     values = [

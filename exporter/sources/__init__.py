@@ -1,1 +1,1 @@
-"""Sources: each is one way to read GPUs, and yields readings."""
+"""Sources: each is one way to read GPUs."""

@@ -47,7 +47,7 @@ class TimelineSource:
         which a source that does not ``loop`` ends; one pass by default. ValueError when a pass has no length.
         """
         self.name = name
-        self._tracks = [_Track(device, timeline) for device, timeline in tracks]
+        self._tracks = [_PlayedDevice(device, timeline) for device, timeline in tracks]
         self._pass = max(timeline.duration for _, timeline in tracks) if duration is None else duration
         if self._pass <= 0:
             raise ValueError(f"nothing to play: a pass of {self._pass} s")
@@ -94,7 +94,7 @@ class TimelineSource:
         return (_Span(begin, self._pass, 1.0), _Span(0.0, self._pass, last - turn - 1.0), _Span(0.0, stop, 1.0))
 
 
-class _Track:
+class _PlayedDevice:
     """A device with its timeline, what to read from it, and the energy it has used."""
 
     def __init__(self, device: Device, timeline: Timeline) -> None:

@@ -1,4 +1,4 @@
-"""Basic authentication against bcrypt hashes (RFC 7617), without paying for a bcrypt at every scrape."""
+"""Basic authentication against bcrypt hashes (RFC 7617), without a bcrypt computation at every scrape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from enum import Enum
 
 _BCRYPT = re.compile(r"\$2[aby]\$(?P<cost>[0-9]{2})\$[./A-Za-z0-9]{53}\Z")
 _COSTS = range(4, 17)  # 16 takes seconds on a fast core; above it one request could hold a core for minutes
-_BCRYPT_BYTES = 72  # what bcrypt looks at; `htpasswd` and Go cut there too
+_BCRYPT_BYTES = 72  # what bcrypt reads; `htpasswd` and Go cut there too
 _REMEMBERED = 64  # logins: more than there are scrapers, few enough to forget about
 _PARALLEL_CHECKS = 1  # bcrypt is pure CPU: whoever tries passwords gets one core, not the node
 _WAIT_SECONDS = 2.0
@@ -24,8 +24,8 @@ class HashError(ValueError):
     """A value that is not a bcrypt hash that we check; the text says what was expected."""
 
 
-class Verdict(Enum):
-    """What became of a request's credentials."""
+class LoginResult(Enum):
+    """The result of checking a request's credentials."""
 
     GRANTED = "granted"
     DENIED = "denied"
@@ -33,11 +33,11 @@ class Verdict(Enum):
 
     @property
     def granted(self) -> bool:
-        return self is Verdict.GRANTED
+        return self is LoginResult.GRANTED
 
     @property
     def busy(self) -> bool:
-        return self is Verdict.BUSY
+        return self is LoginResult.BUSY
 
 
 def hash_cost(text: str) -> int:
@@ -57,7 +57,7 @@ def hash_cost(text: str) -> int:
 class Authenticator:
     """Checks `Authorization: Basic` headers. Safe to use from any thread.
 
-    An unknown user costs the same bcrypt as a known one, so that the time of an answer does not tell who exists.
+    An unknown user costs the same bcrypt as a known one, so that the time of an answer does not reveal who exists.
     Only successful logins are remembered, as a digest under a key that lives in this object: neither a memory dump
     nor a timing gives a password, and a new hash in the file is a new object with nothing remembered.
     """
@@ -80,28 +80,28 @@ class Authenticator:
         self._lock = threading.Lock()
         self._remembered: OrderedDict[bytes, None] = OrderedDict()
 
-    def check(self, authorization: str | None) -> Verdict:
-        """The verdict on an Authorization header; anything that is not well-formed basic credentials is DENIED."""
+    def check(self, authorization: str | None) -> LoginResult:
+        """The result for an Authorization header; anything that is not well-formed basic credentials is DENIED."""
         credentials = _decode(authorization or "")
         if credentials is None:
-            return Verdict.DENIED
+            return LoginResult.DENIED
         user, password = credentials
         digest = self._digest(user, password)
         if self._recall(digest):
-            return Verdict.GRANTED
+            return LoginResult.GRANTED
         if not self._turn.acquire(timeout=self._wait_seconds):
-            return Verdict.BUSY
+            return LoginResult.BUSY
         try:
             # Another thread may have checked the same login while this one waited for its turn.
             if self._recall(digest):
-                return Verdict.GRANTED
+                return LoginResult.GRANTED
             matches = self._matches(password, self._hashes.get(user, self._hash_of_nobody))
         finally:
             self._turn.release()
         if not matches or user not in self._hashes:
-            return Verdict.DENIED
+            return LoginResult.DENIED
         self._remember(digest)
-        return Verdict.GRANTED
+        return LoginResult.GRANTED
 
     def _matches(self, password: bytes, hashed: bytes) -> bool:
         try:

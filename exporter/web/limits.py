@@ -1,4 +1,4 @@
-"""How much a client may take, and the tally of what happened."""
+"""The limits for clients, and counts of what happened."""
 
 from __future__ import annotations
 

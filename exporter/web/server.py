@@ -1,7 +1,7 @@
 """The web server: listens, admits a bounded number of connections, gives each a thread, ends them all in time.
 
 The accepting thread never waits for a client: no handshake, no read, no blocking write happens in it. Slow and silent
-clients therefore cost a slot until their deadline, or until somebody else needs it, and nothing else.
+clients therefore cost a slot until their deadline, or until another client needs it, and nothing else.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class WebServer:
             self._workers.discard(threading.current_thread())
 
     def _refuse(self, sock: socket.socket) -> None:
-        """Say 503 if that can be said without waiting and in clear text, and close."""
+        """Answer 503 if that needs no waiting and no TLS, and close."""
         with sock, contextlib.suppress(OSError):
             sock.setblocking(False)
             if self._security is None or self._security.state.tls is None:

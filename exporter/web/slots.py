@@ -1,4 +1,4 @@
-"""Who may be connected: a bounded number of connections in all and for each client."""
+"""Limits the number of open connections, in all and per client."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Occupant(Protocol):
 
     @property
     def idle(self) -> bool:
-        """It waits for a next request, of which nothing has come."""
+        """It waits for a next request, and no byte of it has come."""
 
     @property
     def answering(self) -> bool:

@@ -17,7 +17,7 @@ _CHUNK = 64 * 1024
 
 
 class DeadlinePassed(Exception):
-    """The client was too slow; what it got or sent so far is lost."""
+    """The client was too slow; the request or response is abandoned."""
 
 
 class Transport:

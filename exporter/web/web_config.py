@@ -45,7 +45,7 @@ class SecurityState:
 
 
 class Security:
-    """What a web configuration file says, now. Safe to use from any thread.
+    """The current web configuration. Safe to use from any thread.
 
     When the file, the certificate, the key or the client authorities change (time, size or inode), everything is read
     again. A version that cannot be put in force leaves the old one in force, and is tried again at each check until
@@ -87,12 +87,12 @@ class Security:
 
     @property
     def state(self) -> SecurityState:
-        """The version in force, without a look at the files."""
+        """The version in force, without checking the files."""
         return self._state
 
     def current(self) -> SecurityState:
-        """The version in force, after a look at the files if the last one is a second old. Never raises."""
-        # One thread looks, the others go on with what is in force: a slow file system holds up one connection.
+        """The version in force, after checking the files if the last check is a second old. Never raises."""
+        # One thread checks, the others go on with the version in force: a slow file system holds up one connection.
         if self._clock() >= self._next_check and self._lock.acquire(blocking=False):
             try:
                 self._next_check = self._clock() + self._check_seconds
@@ -165,7 +165,7 @@ class Security:
 
 
 def _stamp(path: Path) -> _Stamp:
-    """What changes when a file is written or replaced, symbolic links followed; None while it cannot be looked at."""
+    """What changes when a file is written or replaced, symbolic links followed; None while it cannot be read."""
     try:
         status = path.stat()
     except OSError:

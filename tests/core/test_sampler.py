@@ -7,8 +7,7 @@ import time
 
 from exporter.clock import SystemClock, VirtualClock
 from exporter.core.pipeline import Pipeline
-from exporter.core.running import run_fast, run_timed
-from exporter.core.sampler import Sampler
+from exporter.core.sampler import Sampler, run_fast, run_timed
 from exporter.core.snapshot import Snapshot
 from exporter.core.workers import InlineWorker, ThreadWorker
 from exporter.model import Batch, SourceError

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.model import SourceError
-from exporter.sources.scrape.body import text_of
-from exporter.sources.scrape.client import Page
+from exporter.sources.scrape.client import Page, text_of
 from exporter.sources.scrape.source import ExporterSource
 from exporter.sources.scrape.target import parse_target
 from exporter.sources.scrape.text import parse

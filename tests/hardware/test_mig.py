@@ -22,13 +22,13 @@ A100_40, A100_80, H100 = (
 @pytest.mark.parametrize(
     ("text", "parsed"),
     [
-        ("1g.5gb", mig.Profile(1, 1, 5)),
-        ("MIG 3g.40gb", mig.Profile(3, 3, 40)),
-        ("1g.10gb+me", mig.Profile(1, 1, 10)),
-        ("1g.24gb+me.all", mig.Profile(1, 1, 24)),
-        ("1g.24gb-me", mig.Profile(1, 1, 24)),
-        ("2c.3g.20gb", mig.Profile(3, 2, 20)),
-        ("7g.141gb", mig.Profile(7, 7, 141)),
+        ("1g.5gb", mig.MigProfile(1, 1, 5)),
+        ("MIG 3g.40gb", mig.MigProfile(3, 3, 40)),
+        ("1g.10gb+me", mig.MigProfile(1, 1, 10)),
+        ("1g.24gb+me.all", mig.MigProfile(1, 1, 24)),
+        ("1g.24gb-me", mig.MigProfile(1, 1, 24)),
+        ("2c.3g.20gb", mig.MigProfile(3, 2, 20)),
+        ("7g.141gb", mig.MigProfile(7, 7, 141)),
         ("4c.3g.20gb", None),
         ("0g.5gb", None),
         ("3g", None),
@@ -36,7 +36,7 @@ A100_40, A100_80, H100 = (
         ("1g.5gb extra", None),
     ],
 )
-def test_profile_names(text: str, parsed: mig.Profile | None) -> None:
+def test_profile_names(text: str, parsed: mig.MigProfile | None) -> None:
     assert mig.parse(text) == parsed
 
 

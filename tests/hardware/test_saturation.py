@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from exporter.fields import FIELDS
 from exporter.hardware import saturation
-from exporter.hardware.idle_floor import IdleFloor
 from exporter.hardware.peaks import Peaks, load
+from exporter.hardware.stage import IdleFloor
 
 
 def board(name: str) -> Peaks:

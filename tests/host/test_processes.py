@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from exporter.host.processes import Limits, ProcessReader
+from exporter.host.processes import PassLimits, ProcessReader
 from exporter.host.reading import HolderReading
 from tests.host.fakes import BOOTED, TICK, FakeProcess, write
 
@@ -156,7 +156,7 @@ def test_a_pass_is_bounded_and_says_what_it_left_out(tmp_path: Path) -> None:
     children = [FakeProcess(pid, parent=10) for pid in range(100, 120)]
     busy = FakeProcess(10, threads={1000 + number: "S" for number in range(9)})
     write(tmp_path, INIT, busy, *holders[1:], *children)
-    found = ProcessReader(Limits(holders=3, children=8, threads=12)).read([holder.pid for holder in holders])
+    found = ProcessReader(PassLimits(holders=3, children=8, threads=12)).read([holder.pid for holder in holders])
     assert list(found.holders) == [10, 11, 12]
     assert found.holders[10].children == 8
     assert found.left_out == 2 + 12

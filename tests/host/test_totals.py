@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.host.totals import Amounts, Totals
+from exporter.host.account import Amounts, Totals
 
 growth = st.lists(st.dictionaries(st.integers(1, 6), st.integers(0, 1000), max_size=6), max_size=12)
 

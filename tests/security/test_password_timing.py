@@ -13,7 +13,7 @@ import time
 import bcrypt
 import pytest
 
-from exporter.web.auth import Authenticator, Verdict
+from exporter.web.auth import Authenticator, LoginResult
 
 pytestmark = pytest.mark.alone
 
@@ -33,7 +33,7 @@ def how_often_longer(authenticator: Authenticator, first: str, second: str) -> f
     for user in guesses:
         guess = header(user)
         started = time.thread_time()
-        assert authenticator.check(guess) is Verdict.DENIED
+        assert authenticator.check(guess) is LoginResult.DENIED
         times[user].append(time.thread_time() - started)
     return sum((a > b) + (a == b) / 2 for a in times[first] for b in times[second]) / GUESSES**2
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import bcrypt
 import pytest
 
-from exporter.web.auth import Authenticator, Verdict, hash_cost
+from exporter.web.auth import Authenticator, LoginResult, hash_cost
 from tests.attacks.clients import connect, received
 from tests.end_to_end.processes import Daemon, fetch, prometheus, wait_for
 from tests.security.conftest import Serve
@@ -39,9 +39,9 @@ def test_every_wrong_guess_costs_one_bcrypt_of_the_same_cost(guess: tuple[str, s
         return bcrypt.checkpw(password, hashed)
 
     authenticator = Authenticator(HASHES, check_password=counting)
-    assert authenticator.check(basic("scrape", "s3cret")) is Verdict.GRANTED
+    assert authenticator.check(basic("scrape", "s3cret")) is LoginResult.GRANTED
     costs.clear()
-    assert authenticator.check(basic(*guess)) is Verdict.DENIED
+    assert authenticator.check(basic(*guess)) is LoginResult.DENIED
     assert costs == [COST]
 
 

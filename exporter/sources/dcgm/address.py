@@ -11,7 +11,7 @@ _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``target`` is what DCGM is told: host:port or the path of a socket; empty for the embedded hostengine."""
+    """``target`` is what DCGM gets: host:port or the path of a socket; empty for the embedded hostengine."""
 
     text: str
     target: str
@@ -23,7 +23,7 @@ class Address:
 
     @property
     def local(self) -> bool:
-        """Whether it is on this machine, as far as the address tells."""
+        """Whether it is on this machine, as far as the address shows."""
         host = self.target.rpartition(":")[0]
         return self.embedded or self.unix_socket or host in ("localhost", "[::1]") or host.startswith("127.")
 
@@ -32,7 +32,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """The address that a person wrote. ValueError says what is wrong with it."""
+    """Parse an address from the configuration. ValueError says what is wrong with it."""
     if text == "embedded":
         return Address(text, "")
     if text.startswith("unix:"):

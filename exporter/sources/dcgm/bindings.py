@@ -41,7 +41,7 @@ class Bindings:
     origin: str
     """The folder or package they come from."""
     version: str
-    """The releases of DCGM they were made for, as far as their structs tell: "4.6+", "4.0-4.5" or "3"."""
+    """The releases of DCGM they were made for, as far as their structs show: "4.6+", "4.0-4.5" or "3"."""
 
     def fit(self, library: str) -> bool:
         """Whether they were made for this release of the library, such as "4.6.0"; True where it is not known."""
@@ -52,7 +52,7 @@ class Bindings:
 def find_bindings(
     folder: Path | None = None, *, folders: Sequence[Path] = FOLDERS, packages: Sequence[str] = PACKAGES
 ) -> Bindings:
-    """The first that there are: in ``folder``, in ``folders``, installed. SourceError says where was looked.
+    """The first ones found: in ``folder``, in ``folders``, installed. SourceError names the places searched.
 
     A ``folder`` that is given and has none, or broken ones, is an error: nothing else is taken in its place.
     """
@@ -75,7 +75,7 @@ def find_bindings(
 
 
 def library_folder() -> str | None:
-    """The first folder of LD_LIBRARY_PATH with the DCGM library: older bindings do not look there by themselves."""
+    """The first folder of LD_LIBRARY_PATH with the DCGM library: older bindings do not search there themselves."""
     for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
         if folder and any(Path(folder, name).is_file() for name in LIBRARIES):
             return folder

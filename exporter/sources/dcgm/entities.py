@@ -1,4 +1,4 @@
-"""What the hostengine sees: GPUs, and the GPU instances they are cut into."""
+"""What the hostengine lists: GPUs and their MIG GPU instances."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _LOST_REMEDY = "look for Xid 79 in dmesg; reset the GPU or reboot the node"
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
-    """A GPU instance. ``number`` is DCGM's entity id, ``id`` that of NVML, which the rest of the program knows."""
+class InstanceEntity:
+    """A GPU instance. ``number`` is DCGM's entity id, ``id`` that of NVML, which the rest of the program uses."""
 
     number: int
     id: int
@@ -27,7 +27,7 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class GpuEntity:
     """A GPU. ``number`` is DCGM's id of it, ``index`` that of NVML where the hostengine knows it."""
 
     number: int
@@ -38,7 +38,7 @@ class Board:
     driver_version: str = ""
     minor: str = ""
     mig_enabled: bool = False
-    instances: tuple[Instance, ...] = ()
+    instances: tuple[InstanceEntity, ...] = ()
 
     @property
     def entity(self) -> Entity:
@@ -46,7 +46,7 @@ class Board:
 
     @property
     def cut(self) -> bool:
-        """Into instances: these are measured, and the board has no claim."""
+        """Whether MIG is on: the instances are measured, and the board has no claim."""
         return self.mig_enabled or bool(self.instances)
 
     def devices(self, fields: Callable[[Entity], frozenset[str]]) -> list[Device]:
@@ -85,13 +85,13 @@ class Board:
 class Layout:
     """All GPUs that answer, in DCGM's order, and what is wrong with the others."""
 
-    boards: tuple[Board, ...]
+    boards: tuple[GpuEntity, ...]
     problems: tuple[Problem, ...] = ()
     listed: int = 0
     """How many GPUs the hostengine lists, those that fail included."""
 
 
-class Listing(NamedTuple):
+class EntityList(NamedTuple):
     """What the hostengine lists, by its numbers."""
 
     gpus: tuple[int, ...]
@@ -99,7 +99,7 @@ class Listing(NamedTuple):
     """GPU, entity id, NVML's id."""
 
 
-def listing(session: Session) -> Listing:
+def listing(session: Session) -> EntityList:
     """Two requests, however many GPUs there are. Raises CallFailed when the hostengine itself fails."""
     gpus = tuple(int(number) for number in session.call("dcgmGetAllDevices"))
     try:
@@ -109,15 +109,15 @@ def listing(session: Session) -> Listing:
             raise
         entries = []
     found = ((e.parent.entityId, e.entity.entityId, e.info.nvmlInstanceId) for e in entries)
-    return Listing(gpus, tuple((int(gpu), int(number), int(id_)) for gpu, number, id_ in found))
+    return EntityList(gpus, tuple((int(gpu), int(number), int(id_)) for gpu, number, id_ in found))
 
 
 def discover(session: Session, known: Mapping[int, str]) -> Layout:
-    """Everything that there is now. ``known``: UUIDs by DCGM's id, so that a GPU that is lost can be named.
+    """All GPUs and instances that exist now. ``known``: UUIDs by DCGM's id, so that a GPU that is lost can be named.
 
     Raises CallFailed when the hostengine itself fails; a GPU that fails is left out and becomes a problem.
     """
-    boards: list[Board] = []
+    boards: list[GpuEntity] = []
     problems: list[Problem] = []
     cut = _instances(session, problems)
     listed = session.call("dcgmGetAllDevices")
@@ -142,7 +142,7 @@ def _missing(number: int, known: Mapping[int, str], why: str, remedy: str) -> Pr
     return Problem(f"{name} cannot be read", why, remedy, Entity(uuid) if uuid else None)
 
 
-def _board(session: Session, number: int, instances: tuple[Instance, ...]) -> Board | None:
+def _board(session: Session, number: int, instances: tuple[InstanceEntity, ...]) -> GpuEntity | None:
     """None for a GPU that is lost: it is still listed, and all its texts are blank."""
     attributes = session.call("dcgmGetDeviceAttributes", number)
     identifiers = attributes.identifiers
@@ -150,7 +150,7 @@ def _board(session: Session, number: int, instances: tuple[Instance, ...]) -> Bo
     if not uuid:
         return None
     live = _live(session, GPU, [number], (_NVML_INDEX, _MINOR))
-    return Board(
+    return GpuEntity(
         number,
         uuid,
         index=live.get((number, _NVML_INDEX)) or str(number),
@@ -163,7 +163,7 @@ def _board(session: Session, number: int, instances: tuple[Instance, ...]) -> Bo
     )
 
 
-def _instances(session: Session, problems: list[Problem]) -> dict[int, tuple[Instance, ...]]:
+def _instances(session: Session, problems: list[Problem]) -> dict[int, tuple[InstanceEntity, ...]]:
     """By DCGM's id of the GPU. A hostengine without MIG support has none."""
     try:
         entries = _entries(session)
@@ -175,10 +175,10 @@ def _instances(session: Session, problems: list[Problem]) -> dict[int, tuple[Ins
         return {}
     numbers = [int(item.entity.entityId) for item in entries]
     names = _live(session, GPU_INSTANCE, numbers, (_NAME, _UUID)) if numbers else {}
-    found: dict[int, list[Instance]] = {}
+    found: dict[int, list[InstanceEntity]] = {}
     for number, item in zip(numbers, entries, strict=True):
         profile, uuid = names.get((number, _NAME), ""), names.get((number, _UUID), "")
-        instance = Instance(
+        instance = InstanceEntity(
             number,
             int(item.info.nvmlInstanceId),
             profile if _PROFILE.fullmatch(profile) else "",

@@ -9,7 +9,7 @@ from exporter.model import Absence
 
 
 class Code(enum.IntEnum):
-    """The return codes that are told apart here; the numbers are the same in all releases."""
+    """The return codes that are handled separately; the numbers are the same in all releases."""
 
     BADPARAM = -1
     NOT_CONFIGURED = -5
@@ -41,10 +41,10 @@ class Code(enum.IntEnum):
 
 
 CONNECTION_LOST = frozenset({Code.CONNECTION_NOT_VALID, Code.TIMEOUT, Code.UNINITIALIZED})
-"""After these the connection is given up: nothing is known of what the hostengine did or did not do."""
+"""After these the connection is closed: it is not known what the hostengine did."""
 
 COMBINATION_REFUSED = frozenset({Code.PROFILING_MULTI_PASS, Code.GROUP_INCOMPATIBLE})
-"""The fields are there, but not all of them at once."""
+"""The GPU has the fields, but cannot measure all of them at once."""
 
 _ABOUT_FIELDS = frozenset({Code.BADPARAM, Code.NOT_SUPPORTED, Code.PROFILING_NOT_SUPPORTED})
 
@@ -127,7 +127,7 @@ class CallFailed(Exception):
 
     @property
     def about_fields(self) -> bool:
-        """One of the fields may be to blame; the others could be had without it."""
+        """One of the fields may be the cause; the others may work without it."""
         return self.code in _ABOUT_FIELDS
 
     @property
@@ -137,5 +137,5 @@ class CallFailed(Exception):
 
 
 def absence_of(code: int) -> Absence:
-    """Why there is no value where DCGM has this code."""
+    """Why there is no value when DCGM returns this code."""
     return _ABSENCES.get(code, Absence.ERROR)

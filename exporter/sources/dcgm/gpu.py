@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from exporter.fields import CLAIM, LINKS, TENSOR_PIPES, Kind
 from exporter.model import Absence, Device, Entity, Problem, Reading
-from exporter.sources.dcgm.entities import Board
+from exporter.sources.dcgm.entities import GpuEntity
 from exporter.sources.dcgm.errors import CallFailed, Code
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.latest import Latest
@@ -17,13 +17,13 @@ from exporter.sources.dcgm.second_counters import NvlinkCount, PcieTotals
 from exporter.sources.dcgm.session import GPU, GPU_INSTANCE
 from exporter.sources.dcgm.timeline import TimeLine
 from exporter.sources.dcgm.tracks import Tracks
-from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, NVLINK_THROUGHPUT, SPECS, Row, blank_of
+from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, NVLINK_THROUGHPUT, SPECS, FieldSample, blank_of
 from exporter.sources.dcgm.watches import Terms, Unread, Watch, watch_most
 from exporter.trust import THRESHOLDS
 
 CONTEXT_PACE = 1.0  # seconds: power, clocks and memory are not read faster than that, ...
 SLOW_PACE = 5.0  # ... and what hardly changes not faster than that
-SETTLED = 0.85  # seconds for which instants are not handed on again: in the pipeline each stands a little longer
+SETTLED = 0.85  # seconds before instants are returned again: the pipeline holds each a little longer
 
 _ENGINE_IDS = tuple(IDS[name] for name in (*ENGINES, *TENSOR_PIPES) if name in IDS)
 _LINK_IDS = (*(IDS[name] for name in LINKS), *NATIVE_BYTES)
@@ -41,13 +41,13 @@ _MEMORY_IDS = tuple(IDS[name] for name in ("memory_total", "memory_free", "memor
 
 @dataclass
 class _Plain:
-    """Fields of the driver's: the claim, or the context."""
+    """Fields of the driver: the claim, or the context."""
 
     entities: tuple[Entity, ...]
     watch: Watch | None
     refused: Mapping[int, CallFailed]
     settled: float = float("-inf")
-    """When its instants were last handed on."""
+    """When its instants were last returned."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class _Measured:
 
 @dataclass
 class GpuReading:
-    """What one read of one GPU brought."""
+    """The result of one read of one GPU."""
 
     devices: list[Device]
     readings: list[Reading]
@@ -71,15 +71,15 @@ class GpuReading:
     """Nothing of it has a value: it may be lost."""
 
 
-class Gpu:
-    """Watched from when it is made until ``close``. Raises CallFailed when the GPU, or the hostengine, refuses."""
+class WatchedGpu:
+    """One GPU, watched from construction until ``close``. Raises CallFailed if the GPU or the hostengine refuses."""
 
     def __init__(
         self,
         groups: Groups,
         latest: Latest,
         neighbours: Neighbours,
-        board: Board,
+        board: GpuEntity,
         interval: float,
         now: float,
     ) -> None:
@@ -104,9 +104,9 @@ class Gpu:
 
     def read(self, line: TimeLine, paused: Callable[[], bool], links: Reading | None) -> GpuReading:
         """Everything since the last read. ``paused``: asks the hostengine whether profiling is; ``links``: how many
-        NVLink links are up, where that can be told. Raises CallFailed."""
+        NVLink links are up, where that is known. Raises CallFailed."""
         self._arm(line.now)
-        rows: list[Row] = []
+        rows: list[FieldSample] = []
         readings = [reading for plain in self._plain for reading in self._read_plain(plain, line, rows)]
         busy = max((r.value for r in readings if r.field == "busy" and r.value is not None), default=None)
         for measured in self._measured:
@@ -122,7 +122,7 @@ class Gpu:
 
     @property
     def crowded(self) -> float | None:
-        """Seconds between samples, where another client wants some of them faster than we do."""
+        """Seconds between samples, where another client wants some of them faster than this one."""
         watches = (*(each.watch for each in self._plain), *(each.measurement.watch for each in self._measured))
         found = [watch.crowded for watch in watches if watch is not None and watch.crowded is not None]
         return min(found, default=None)
@@ -174,7 +174,7 @@ class Gpu:
         self._measured.append(_Measured(entities, measurement, now))
 
     def _arm(self, now: float) -> None:
-        """Profiling watches that are missing or dead are made."""
+        """Make the profiling watches that are missing or dead."""
         for measured in self._measured:
             measurement = measured.measurement
             if not measurement.due(now):
@@ -185,9 +185,9 @@ class Gpu:
             self._tracks.cut(measurement.wanted)
             self._pcie.cut()
 
-    def _read_plain(self, plain: _Plain, line: TimeLine, rows: list[Row]) -> list[Reading]:
+    def _read_plain(self, plain: _Plain, line: TimeLine, rows: list[FieldSample]) -> list[Reading]:
         readings: list[Reading] = []
-        watch, fresh = plain.watch, list[Row]()
+        watch, fresh = plain.watch, list[FieldSample]()
         if watch is not None:
             fresh = watch.read(line)
             _still_watched(fresh)
@@ -263,17 +263,17 @@ def _delivered(readings: Iterable[Reading]) -> frozenset[tuple[Entity, str]]:
 
 
 def _as_paused(readings: list[Reading]) -> list[Reading]:
-    """A blank has no reason of its own; the hostengine has told it."""
+    """A blank carries no reason; here the hostengine has reported the pause."""
     return [r._replace(absence=Absence.PAUSED) if r.absence is Absence.BLANK else r for r in readings]
 
 
-def _still_watched(rows: Iterable[Row]) -> None:
-    """Somebody else can end our watches: an operator, or the hostengine when instances come and go."""
+def _still_watched(rows: Iterable[FieldSample]) -> None:
+    """Others can end our watches: an operator, or the hostengine when instances come and go."""
     if any(row.status == Code.NOT_WATCHED for row in rows):
         raise CallFailed("dcgmGetLatestValues_v2", Code.NOT_WATCHED, "the fields are no longer watched")
 
 
-def _all_blank(rows: Iterable[Row]) -> bool:
-    """Of the context, which never is for a GPU that answers."""
+def _all_blank(rows: Iterable[FieldSample]) -> bool:
+    """Whether the whole context is blank, which it never is for a GPU that answers."""
     context = [row for row in rows if row.field in _CONTEXT_IDS]
     return bool(context) and all(row.status != 0 or blank_of(row.field, row.value) is not None for row in context)

@@ -40,7 +40,7 @@ class Groups:
         self._holders: Counter[tuple[int, ...]] = Counter()
 
     def of_entities(self, kind: int, numbers: Iterable[int]) -> EntityGroup:
-        """A new group. Raises CallFailed, and leaves nothing behind then."""
+        """Make a new group. Raises CallFailed, and leaves nothing behind then."""
         made = EntityGroup(kind, tuple(numbers), self.session.call("dcgmGroupCreate", _GROUP_EMPTY, self._next_name()))
         try:
             for number in made.numbers:
@@ -51,19 +51,19 @@ class Groups:
         return made
 
     def drop_entities(self, group: EntityGroup) -> None:
-        """The group may be gone already."""
+        """Delete a group; it may be gone already."""
         with contextlib.suppress(CallFailed):
             self.session.call("dcgmGroupDestroy", group.handle)
 
     def hold_fields(self, ids: tuple[int, ...]) -> Any:
-        """The group of these fields, made for the first who needs it, gone with the last. Raises CallFailed."""
+        """The group of these fields: made for its first user, deleted with its last. Raises CallFailed."""
         if ids not in self._fields:
             self._fields[ids] = self.session.call("dcgmFieldGroupCreate", list(ids), self._next_name())
         self._holders[ids] += 1
         return self._fields[ids]
 
     def release_fields(self, ids: tuple[int, ...]) -> None:
-        """What ``hold_fields`` gave."""
+        """Stop using the group that ``hold_fields`` returned."""
         self._holders[ids] -= 1
         if self._holders[ids] == 0:
             with contextlib.suppress(CallFailed):

@@ -1,6 +1,6 @@
 """The newest sample of everything that is watched: one request for all entities of a kind and all fields of a pace.
 
-dcgmGetLatestValues_v2 answers for a group of entities and a group of fields at once, whoever watches them;
+dcgmGetLatestValues_v2 answers for a group of entities and a group of fields at once, no matter who watches them;
 dcgmGetValuesSince_v2 asks the hostengine for each field of each entity, which costs two hundred times as much.
 """
 
@@ -16,7 +16,7 @@ from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.pace import Budget
 from exporter.sources.dcgm.rows import Rows
-from exporter.sources.dcgm.values import Row
+from exporter.sources.dcgm.values import FieldSample
 
 log = logging.getLogger(__name__)
 EARLY = 0.9  # of the pace: reads are not exactly on time
@@ -35,7 +35,7 @@ class Interest(NamedTuple):
 
 
 class Latest:
-    """Of one connection. ``budget`` is shared by those who have to read more than the latest."""
+    """The latest samples of one connection. ``budget`` is shared by the watches that must read more than the latest."""
 
     def __init__(self, groups: Groups) -> None:
         self.budget = Budget()
@@ -45,13 +45,13 @@ class Latest:
         self._entities: dict[int, EntityGroup] = {}
 
     def join(self, interest: Interest) -> None:
-        """From the next ``refresh`` on."""
+        """Read these from the next ``refresh`` on."""
         poll = self._polls.setdefault((interest.kind, interest.pace), _Poll(interest.pace))
         poll.interests[interest] += 1
         poll.stale = True
 
     def leave(self, interest: Interest) -> None:
-        """What ``join`` began."""
+        """End what ``join`` began."""
         poll = self._polls[interest.kind, interest.pace]
         poll.interests[interest] -= 1
         if poll.interests[interest] == 0:
@@ -71,7 +71,7 @@ class Latest:
         for kind in [kind for kind in self._entities if all(kind != poll[0] for poll in self._polls)]:
             self._groups.drop_entities(self._entities.pop(kind))
 
-    def rows(self, interest: Interest) -> Mapping[Key, Row] | None:
+    def rows(self, interest: Interest) -> Mapping[Key, FieldSample] | None:
         """The rows of the last ``refresh`` in which it was due, with those of others; None: they cannot be had. The
         same object until the next."""
         poll = self._polls[interest.kind, interest.pace]
@@ -125,9 +125,9 @@ class _Poll:
     def __init__(self, pace: float) -> None:
         self.interests: Counter[Interest] = Counter()
         self.covered: frozenset[Interest] = frozenset()
-        self.rows: Mapping[Key, Row] = {}
+        self.rows: Mapping[Key, FieldSample] = {}
         self.stale = True
-        """Others want other fields than were read."""
+        """The set of wanted fields has changed."""
         self.ids: tuple[int, ...] = ()
         self.fields: Any = None  # the group of the ids
         self._pace = pace
@@ -137,7 +137,7 @@ class _Poll:
     def due(self, now: float) -> bool:
         return self._retry.due(now) and (self.stale or now - self._read_at >= EARLY * self._pace)
 
-    def read(self, rows: Mapping[Key, Row], now: float) -> None:
+    def read(self, rows: Mapping[Key, FieldSample], now: float) -> None:
         self.rows, self.covered, self.stale, self._read_at = rows, frozenset(self.interests), False, now
         self._retry.worked()
 

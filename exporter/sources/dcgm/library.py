@@ -1,4 +1,4 @@
-"""Is DCGM's own library here?"""
+"""Checks that DCGM's own library is installed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from exporter.sources.dcgm.bindings import LIBRARIES
 
 
 def require() -> str:
-    """The name under which it loads. SourceError when it does not."""
+    """The name of the library that loads. SourceError if none does."""
     reasons = []
     for name in LIBRARIES:
         try:

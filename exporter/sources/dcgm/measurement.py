@@ -1,7 +1,11 @@
-"""The profiling fields of one GPU: watched as far as it lets us, watched anew when they go dead.
+"""The profiling fields of one GPU: watched as far as the GPU allows, and watched again when they go dead.
 
 What goes wrong in the field: refused whole because of one field; refused because another client holds the hardware;
-stuck at zero or blank for ever after an Xid, until somebody watches anew (field cases 18 to 21).
+stuck at zero or blank for ever after an Xid, until they are watched again (field cases 18 to 21).
+
+Which fields a GPU offers: dcgmProfGetSupportedMetricGroups. Groups of different major ids run together; those of one
+major id share hardware. Hopper and newer list everything, whether the GPU has it or not: a list of capabilities, not a
+promise of data.
 """
 
 from __future__ import annotations
@@ -12,12 +16,12 @@ from typing import NamedTuple
 
 from exporter.background.backoff import Backoff
 from exporter.model import Absence, Problem
-from exporter.sources.dcgm.entities import Board
+from exporter.sources.dcgm.entities import GpuEntity
 from exporter.sources.dcgm.errors import COMBINATION_REFUSED, CallFailed, Code
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.latest import Latest
-from exporter.sources.dcgm.offers import Offer, offered, offers_of, one_pass
-from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, SPECS, Row, blank_of
+from exporter.sources.dcgm.session import Session
+from exporter.sources.dcgm.values import IDS, NATIVE_BYTES, SPECS, FieldSample, blank_of
 from exporter.sources.dcgm.watches import Terms, Watch, watch_most
 from exporter.trust import Dead
 
@@ -28,7 +32,7 @@ _ENGINES = frozenset(IDS[name] for name in ENGINES)
 
 
 class _Pulse(NamedTuple):
-    """What the engine fields said in one read."""
+    """The engine fields in one read."""
 
     values: list[tuple[str, float]]
     """Field and value."""
@@ -42,7 +46,7 @@ class Measurement:
     """The watch of ``wanted`` (most wanted first) on one group of entities of one GPU."""
 
     def __init__(
-        self, board: Board, what: str, groups: Groups, group: EntityGroup, wanted: Sequence[int], latest: Latest
+        self, board: GpuEntity, what: str, groups: Groups, group: EntityGroup, wanted: Sequence[int], latest: Latest
     ) -> None:
         self.wanted = tuple(wanted)
         self.watch: Watch | None = None
@@ -50,7 +54,7 @@ class Measurement:
         """Why fields are not watched."""
         self.problems: tuple[Problem, ...] = ()
         self.blank = False
-        """At the end of the last read every engine field was blank: the hostengine may say why."""
+        """At the end of the last read every engine field was blank: the hostengine may have the reason."""
         self._board, self._what = board, what
         self._groups, self._group, self._latest = groups, group, latest
         self._known: tuple[int, ...] = ()
@@ -67,13 +71,13 @@ class Measurement:
         return tuple(id_ for id_ in waiting if id_ not in NATIVE_BYTES)
 
     def due(self, now: float) -> bool:
-        """Whether ``ensure`` has something to do: there is no watch, or one that has looked dead for long."""
+        """Whether ``ensure`` has something to do: there is no watch, or one that has been dead for long."""
         if self.watch is None:
             return self._retry.due(now)
         return self._dead.holds(now) and self._rearm.due(now)
 
     def ensure(self, terms: Terms, since: int, now: float) -> None:
-        """Makes the watch, anew where there is one. A refusal is remembered, and tried again later.
+        """Make the watch, or make it again. A refusal is remembered, and tried again later.
 
         ``since``: the time at the hostengine. Raises CallFailed for a lost connection.
         """
@@ -93,9 +97,9 @@ class Measurement:
             self.problems = (Problem(what, failure.reason, failure.remedy, self._board.entity),)
         self._dead.revived(now)
 
-    def observe(self, rows: Iterable[Row], busy: float | None, now: float, *, silent: bool) -> None:
-        """Notices reads that look dead. ``busy``: the claim over the same time, if there is one; ``silent``: no sample
-        came for longer than it should take."""
+    def observe(self, rows: Iterable[FieldSample], busy: float | None, now: float, *, silent: bool) -> None:
+        """Feed one read to the rule for dead watches. ``busy``: the claim over the same time, if there is one;
+        ``silent``: no sample came for longer than it should take."""
         pulse = _pulse(rows)
         if not pulse.sampled and not silent:
             return  # no new sample
@@ -105,7 +109,7 @@ class Measurement:
             self._rearm.worked()
 
     def excuse(self, now: float) -> None:
-        """What looks dead has been paused by somebody: there is nothing to revive."""
+        """Profiling is paused, not dead: the watch need not be made again."""
         self._dead.revived(now)
 
     def drop(self) -> None:
@@ -141,7 +145,7 @@ class Measurement:
         return (Problem(what, "the GPU cannot measure them in one pass with the others", "", self._board.entity),)
 
 
-def _pulse(rows: Iterable[Row]) -> _Pulse:
+def _pulse(rows: Iterable[FieldSample]) -> _Pulse:
     engines = [row for row in rows if row.field in _ENGINES and row.status == 0]
     valid = [row for row in engines if blank_of(row.field, row.value) is None]
     last = {(row.entity, row.field): row for row in engines}
@@ -150,3 +154,36 @@ def _pulse(rows: Iterable[Row]) -> _Pulse:
         bool(last),
         bool(last) and all(blank_of(row.field, row.value) is not None for row in last.values()),
     )
+
+
+class Offer(NamedTuple):
+    """One metric group."""
+
+    major: int
+    minor: int
+    fields: frozenset[int]
+
+
+def offers_of(session: Session, gpu: int) -> tuple[Offer, ...]:
+    """The metric groups of this GPU, not of any other (field case 27). Raises CallFailed."""
+    answer = session.call("dcgmProfGetSupportedMetricGroups", gpu)
+    groups = answer.metricGroups[: answer.numMetricGroups]
+    return tuple(Offer(g.majorId, g.minorId, frozenset(g.fieldIds[: g.numFieldIds])) for g in groups)
+
+
+def offered(offers: Sequence[Offer], wanted: Sequence[int]) -> tuple[int, ...]:
+    """The wanted fields that there are, in the order of ``wanted``."""
+    every = frozenset[int]().union(*(offer.fields for offer in offers))
+    return tuple(field for field in wanted if field in every)
+
+
+def one_pass(offers: Sequence[Offer], wanted: Sequence[int]) -> tuple[int, ...]:
+    """The wanted fields that fit together: of each major id, the group with the field that is wanted most."""
+    best: dict[int, Offer] = {}
+    for offer in sorted(offers, key=lambda offer: _rank(offer, wanted)):
+        best.setdefault(offer.major, offer)
+    return offered(tuple(best.values()), wanted)
+
+
+def _rank(offer: Offer, wanted: Sequence[int]) -> int:
+    return min((place for place, field in enumerate(wanted) if field in offer.fields), default=len(wanted))

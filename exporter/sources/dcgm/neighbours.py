@@ -1,7 +1,7 @@
-"""Other clients of the same hostengine, as far as it tells: it samples at the shortest interval of all, for all.
+"""Other clients of the same hostengine, as far as it shows them: it samples at the shortest interval of all clients.
 
-DCGM has no public call that says who watches what. But samples that others had taken lie in its cache when we come, and
-samples that come closer than we asked for are for somebody else.
+DCGM has no public call that lists who watches what. But its cache holds samples from before this client connected, and
+samples that come closer together than it asked for are for another client.
 """
 
 from __future__ import annotations
@@ -13,28 +13,30 @@ from dataclasses import dataclass
 from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.rows import Rows
-from exporter.sources.dcgm.values import IDS, Row
+from exporter.sources.dcgm.values import IDS, FieldSample
 
 log = logging.getLogger(__name__)
-LOOK_BACK = 600.0  # seconds of the cache that are looked at
+HISTORY = 600.0  # seconds of the cache that are read
 LATE = 1.5  # intervals after which the next sample should have come: its client is gone
 _ASKED = (IDS["busy"], IDS["sm"], IDS["power"])  # what hardly any client leaves out
 
 
 @dataclass
 class Neighbours:
-    """``interval``: seconds between our samples. Lives as long as the connection."""
+    """Finds other clients. ``interval``: seconds between this client's samples. Kept as long as the connection."""
 
     interval: float
     slower: float | None = None
-    """Seconds between the samples that others had taken before we came, where that is longer."""
+    """Seconds between the samples of others before this client connected, where that is longer."""
     faster: float | None = None
-    """Seconds between samples, where somebody wants them faster than we do."""
+    """Seconds between samples, where another client wants them faster than this one."""
     _asked: bool = False
 
     def before(self, groups: Groups, group: EntityGroup, now: int) -> None:
-        """Once, before the first watch. ``now``: microseconds on the hostengine's clock. Raises CallFailed for a lost
-        connection."""
+        """Call once, before the first watch. ``now``: microseconds on the hostengine's clock.
+
+        Raises CallFailed for a lost connection.
+        """
         if self._asked:
             return
         self._asked = True
@@ -55,7 +57,7 @@ class Neighbours:
             log.info("%s: %s", ", ".join(sorted(closest)), self._about_faster(faster))
 
     def notes(self) -> list[str]:
-        """What there is to say about them, a sentence each."""
+        """One sentence about each kind of client that there is."""
         slower = [] if self.slower is None else [self._about_slower(self.slower)]
         return slower + ([] if self.faster is None else [self._about_faster(self.faster)])
 
@@ -73,19 +75,20 @@ class Neighbours:
         )
 
 
-def _sampled(groups: Groups, group: EntityGroup, now: int) -> list[Row]:
+def _sampled(groups: Groups, group: EntityGroup, now: int) -> list[FieldSample]:
     rows = Rows(groups.session)
     fields = groups.hold_fields(_ASKED)
     try:
-        since = now - round(LOOK_BACK * 1e6)
+        since = now - round(HISTORY * 1e6)
         groups.session.call("dcgmGetValuesSince_v2", group.handle, fields, since, rows.callback, None)
     finally:
         groups.release_fields(_ASKED)
     return rows.take()
 
 
-def _longer(rows: Iterable[Row], interval: float, now: int) -> float | None:
-    """The shortest distance of the last two samples of a field that is still sampled, where it is longer than ours."""
+def _longer(rows: Iterable[FieldSample], interval: float, now: int) -> float | None:
+    """The shortest distance, in seconds, of the last two samples of a field that is still sampled; None if it is not
+    longer than ``interval``."""
     times: dict[tuple[int, int], list[int]] = {}
     for row in rows:
         if row.status == 0:

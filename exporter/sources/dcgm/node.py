@@ -1,4 +1,4 @@
-"""One connection's view of the node: the GPUs that there are now, each with its watches."""
+"""One connection's view of the node: the GPUs that exist now, each with its watches."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass, field
 
 from exporter.background.backoff import Backoff
 from exporter.model import Device, Fabric, Problem, Reading
-from exporter.sources.dcgm.entities import Board, Layout, Listing, discover, listing
+from exporter.sources.dcgm.entities import EntityList, GpuEntity, Layout, discover, listing
 from exporter.sources.dcgm.errors import CallFailed
-from exporter.sources.dcgm.gpu import Gpu
+from exporter.sources.dcgm.fabric import FabricReader
+from exporter.sources.dcgm.gpu import WatchedGpu
 from exporter.sources.dcgm.groups import Groups
 from exporter.sources.dcgm.latest import Latest
 from exporter.sources.dcgm.neighbours import Neighbours
+from exporter.sources.dcgm.parts import Sxids
 from exporter.sources.dcgm.session import Session
-from exporter.sources.dcgm.surroundings import Surroundings
-from exporter.sources.dcgm.sxids import Sxids
 from exporter.sources.dcgm.timeline import TimeLine
 from exporter.sources.dcgm.watches import Terms
 
 log = logging.getLogger(__name__)
-LOOK_INTERVAL = 10.0  # seconds between looks for new, lost and newly cut GPUs: all of them are asked for at once ...
-LOOK_AGAIN = 1.0  # ... also when a GPU has no values at all
-DISCOVERY_INTERVAL = 60.0  # seconds after which each GPU is asked what it is although nothing seems to have changed
+LIST_INTERVAL = 10.0  # seconds between lists of GPUs and MIG instances: one request ...
+LIST_AGAIN = 1.0  # ... and after a GPU has no values at all
+DISCOVERY_INTERVAL = 60.0  # seconds after which each GPU is identified again although the list has not changed
 _MODULE_PROFILING, _MODULE_PAUSED = 8, 5  # dcgmModuleId_t, dcgmModuleStatus_t
 
 
 @dataclass
 class NodeReading:
-    """What one read of all GPUs brought."""
+    """The result of one read of all GPUs."""
 
     devices: list[Device] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
@@ -37,7 +37,7 @@ class NodeReading:
 
 
 class Node:
-    """Raises CallFailed only for a lost connection: then it is of no more use."""
+    """Raises CallFailed only for a lost connection: make a new Node then."""
 
     def __init__(self, session: Session, interval: float, known: dict[int, str], sxids: Sxids) -> None:
         """Kept from connection to connection: ``known``, the UUIDs of GPUs by DCGM's id, and ``sxids``."""
@@ -47,11 +47,11 @@ class Node:
         self._groups = Groups(session)
         self._latest = Latest(self._groups)
         self.neighbours = Neighbours(Terms.of_means(interval).interval)
-        self._around = Surroundings(self._groups, interval, sxids)
+        self._fabric = FabricReader(self._groups, interval, sxids)
         self._layout = Layout(())
-        self._looked = self._discovered = float("-inf")
-        self._listing: Listing | None = None
-        self._gpus: dict[int, Gpu] = {}
+        self._listed_at = self._discovered = float("-inf")
+        self._listing: EntityList | None = None
+        self._gpus: dict[int, WatchedGpu] = {}
         self._paused: bool | None = None
         self._failures: dict[int, CallFailed] = {}
         self._backoffs: dict[int, Backoff] = {}
@@ -63,11 +63,11 @@ class Node:
 
     def read(self, line: TimeLine) -> NodeReading:
         """Everything since the last read, of every GPU that answers; the others become problems."""
-        if line.now - self._looked >= LOOK_INTERVAL:
-            self._look(line)
+        if line.now - self._listed_at >= LIST_INTERVAL:
+            self._list(line)
         self._latest.refresh(line.now)
         reading = NodeReading(problems=[*self._layout.problems, *self._version_problems()])
-        self._around.links.ask(line.now)
+        self._fabric.links.ask(line.now)
         self._paused = None
         for board in self._layout.boards:
             try:
@@ -75,23 +75,23 @@ class Node:
             except CallFailed as failure:
                 if failure.connection_lost:
                     raise
-                self._give_up(board, failure, line.now)
+                self._drop_failed(board, failure, line.now)
             if board.number in self._failures:
                 failed = self._failures[board.number]
                 reading.devices += board.devices(lambda _: frozenset())
                 reading.problems.append(Problem(f"{board} cannot be read", failed.reason, failed.remedy, board.entity))
         crowded = {str(gpu.board): gpu.crowded for gpu in self._gpus.values() if gpu.crowded is not None}
         self.neighbours.watch(crowded)
-        reading.fabric = self._around.look(line, self._layout.boards)
+        reading.fabric = self._fabric.read(line, self._layout.boards)
         return reading
 
-    def _read_gpu(self, board: Board, line: TimeLine, links: Reading | None, reading: NodeReading) -> None:
-        backoff = self._backoffs.setdefault(board.number, Backoff(LOOK_INTERVAL, 300.0))
+    def _read_gpu(self, board: GpuEntity, line: TimeLine, links: Reading | None, reading: NodeReading) -> None:
+        backoff = self._backoffs.setdefault(board.number, Backoff(LIST_INTERVAL, 300.0))
         gpu = self._gpus.get(board.number)
         if gpu is None:
             if not backoff.due(line.now):
                 return
-            gpu = self._gpus[board.number] = Gpu(
+            gpu = self._gpus[board.number] = WatchedGpu(
                 self._groups, self._latest, self.neighbours, board, self._interval, line.now
             )
         got = gpu.read(line, self._is_paused, links)
@@ -100,19 +100,19 @@ class Node:
         reading.devices += got.devices
         reading.readings += got.readings
         reading.problems += got.problems
-        if got.blank and line.now - self._looked >= LOOK_AGAIN:
-            self._looked = self._discovered = float("-inf")
+        if got.blank and line.now - self._listed_at >= LIST_AGAIN:
+            self._listed_at = self._discovered = float("-inf")
 
-    def _links_of(self, board: Board) -> Reading | None:
-        links = self._around.links
+    def _links_of(self, board: GpuEntity) -> Reading | None:
+        links = self._fabric.links
         count = links.up(board.number)
         return None if count is None else Reading(board.entity, "nvlink_links_up", links.asked, float(count))
 
-    def _look(self, line: TimeLine) -> None:
-        """What the hostengine lists, and its time. Its GPUs are asked what they are where the list is another, where
-        something is wrong, and once in a while."""
+    def _list(self, line: TimeLine) -> None:
+        """Get the hostengine's list of GPUs, and its time. The GPUs are identified again if the list has changed, if
+        there is a problem, and every DISCOVERY_INTERVAL."""
         now, before = line.now, self._listing
-        self._looked, self._listing = now, listing(self.session)
+        self._listed_at, self._listing = now, listing(self.session)
         unsure = before != self._listing or bool(self._layout.problems)
         if unsure or now - self._discovered >= DISCOVERY_INTERVAL:
             self._discover(now)
@@ -120,7 +120,7 @@ class Node:
             line.measure(self.session.hostengine_now(self._layout.boards[0].number))
 
     def _discover(self, now: float) -> None:
-        """GPUs that are gone, or are not what they were, lose their watches; the rest is left alone."""
+        """GPUs that are gone or have changed lose their watches; the others keep theirs."""
         layout = discover(self.session, self._known)
         self._discovered = now
         found = {board.number: board for board in layout.boards}
@@ -134,8 +134,8 @@ class Node:
         self._known.update((board.number, board.uuid) for board in layout.boards)
         self._layout = layout
 
-    def _give_up(self, board: Board, failure: CallFailed, now: float) -> None:
-        """This GPU for a while; its watches are made anew then."""
+    def _drop_failed(self, board: GpuEntity, failure: CallFailed, now: float) -> None:
+        """Leave this GPU out until its backoff ends; then it is watched again."""
         log.warning("%s cannot be read: %s", board, failure)
         self._failures[board.number] = failure
         self._backoffs[board.number].failed(now)
@@ -144,7 +144,7 @@ class Node:
             gpu.close()
 
     def _is_paused(self) -> bool:
-        """Asked at most once a read. A pause of the profiling module alone may not show here: then it stays a blank."""
+        """Asked at most once per read. A pause of profiling alone may not show here: then the values stay blank."""
         if self._paused is None:
             try:
                 answer = self.session.call("dcgmModuleGetStatuses")
@@ -162,7 +162,7 @@ class Node:
         problems = []
         if not bindings.fit(library):
             why = f"the bindings ({bindings.origin}) were made for DCGM {bindings.version}, the library is {library}"
-            missing = "; NVLink link states are not read" if self._around.links.refused else ""
+            missing = "; NVLink link states are not read" if self._fabric.links.refused else ""
             remedy = "use the bindings of the installed DCGM: --dcgm.bindings DIR"
             problems.append(Problem("DCGM's bindings and library are of different releases", why + missing, remedy))
         if hostengine and library and hostengine.split(".")[0] != library.split(".")[0]:

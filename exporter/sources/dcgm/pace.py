@@ -1,7 +1,7 @@
-"""At which pace the hostengine samples, judged by the timestamps: is the latest sample all that there is to read?
+"""How often the hostengine samples, judged by the timestamps: is the latest sample the only one to read?
 
-A hostengine samples at the shortest interval that any of its clients asked for, and tells nobody. It never samples
-earlier than that interval after the last sample, so that a shorter distance is proof of another client.
+A hostengine samples at the shortest interval that any of its clients asked for, and does not report it. It never
+samples earlier than that interval after the last sample, so that a shorter distance is proof of another client.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ SHARE, LEAST = 0.05, 0.02  # of the interval, and in seconds: what a busy hosten
 OVERDUE = 2.5  # intervals
 
 
-class Pace:
-    """``interval``: the seconds that were asked for."""
+class SamplePace:
+    """Judges the distance of samples. ``interval``: the seconds that were asked for."""
 
     def __init__(self, interval: float) -> None:
         tolerance = max(LEAST, SHARE * interval)
@@ -23,7 +23,7 @@ class Pace:
         return self._least <= time - before <= self._most
 
     def short(self, before: int, time: int) -> bool:
-        """Whether both are closer than was asked for: another client wants them faster."""
+        """Whether the two are closer than was asked for: another client wants them faster."""
         return time - before < self._least
 
     def overdue(self, before: int, now: int) -> bool:
@@ -32,7 +32,7 @@ class Pace:
 
 
 class Budget:
-    """Histories take at most half of the time: else a read that was late would make all those after it late, too."""
+    """Limits reads of histories to half of the time: otherwise one late read would make all later ones late, too."""
 
     def __init__(self) -> None:
         self._rest_until = float("-inf")
@@ -40,7 +40,7 @@ class Budget:
         self.allows = True
 
     def begin(self, now: float) -> None:
-        """A read of everything begins."""
+        """Call at the start of a read."""
         self.allows, self._spent = now >= self._rest_until, 0.0
 
     def spend(self, begun: float, ended: float) -> None:

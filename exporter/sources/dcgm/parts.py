@@ -1,8 +1,8 @@
-"""What surrounds the GPUs: NVSwitches, and the CPUs of Grace. Watched where the hostengine lists them, at a slow pace.
+"""NVSwitches and Grace CPUs. Watched where the hostengine lists them, at a long interval.
 
-The latest samples are all that is read: there is one an interval, and those of errors carry times of another clock. The
-throughput of switches (861, 862) is left out: its unit is written nowhere and differs between DCGM's two libraries for
-switches, and it has been seen at 0 under load (NVIDIA/DCGM issue 236).
+Only the latest samples are read: there is one per interval, and those of errors carry the time of another clock. The
+throughput of switches (861, 862) is left out: its unit is documented nowhere and differs between DCGM's two libraries
+for switches, and it has been seen at 0 under load (NVIDIA/DCGM issue 236).
 """
 
 from __future__ import annotations
@@ -16,16 +16,47 @@ from exporter.model import Part, PartKind, PartReading
 from exporter.sources.dcgm.errors import CallFailed, Code
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.session import CPU, SWITCH
-from exporter.sources.dcgm.sxids import FATAL, Sxids
 from exporter.sources.dcgm.timeline import TimeLine
 from exporter.sources.dcgm.tracks import PATIENCE
 from exporter.sources.dcgm.values import blank_of
 from exporter.sources.dcgm.watches import Terms, Unread, Watch, watch_most
 
 log = logging.getLogger(__name__)
-LIST_INTERVAL = 60.0  # seconds between looks for new ones: the fabric manager may start late ...
+FATAL, NON_FATAL = 856, 857  # DCGM_FI_DEV_SXID_FATAL_ERROR, _NON_FATAL_ERROR
+_NONE = (0, 0)
+
+
+class Sxids:
+    """Finds which SXid errors of NVSwitches are new. Kept as long as the source: a hostengine that restarts reports old
+    errors again.
+
+    DCGM samples a fatal error again and again while it lasts, with the time of the sample. The last non-fatal error
+    comes with the time of the error, in NSCQ's unit. So a code is new if it was not there before, and a non-fatal one
+    also if its time differs. Two errors with the same code between two reads count as one.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def nothing(self, switch: int, field: int, *, known: bool) -> None:
+        """One read without an error. ``known``: the hostengine has a sample; else it may not have taken one yet."""
+        key = (switch, field)
+        if known and field == FATAL:
+            self._last[key] = _NONE
+        else:
+            self._last.setdefault(key, _NONE)
+
+    def new(self, switch: int, field: int, code: int, time: int) -> bool:
+        """Whether the error of one read is new. At the first read, a fatal error is new and a non-fatal one is not."""
+        key, error = (switch, field), (code, time if field == NON_FATAL else 0)
+        before = self._last.get(key)
+        self._last[key] = error
+        return error != before and (field == FATAL or before is not None)
+
+
+LIST_INTERVAL = 60.0  # seconds between discoveries: the fabric manager may start late ...
 REFUSED_INTERVAL = 600.0  # ... and where the hostengine has no such thing, or fails
-_FASTER = 0.9  # of the interval of looks: each look finds a sample
+_FASTER = 0.9  # of the interval between reads: each read finds a new sample
 _RAILS = {705: "vdd", 706: "dvdd", 707: "hvdd"}
 
 
@@ -61,13 +92,13 @@ class Parts:
     def parts(self) -> Sequence[Part]:
         return [Part(self._kind, number) for number in self._numbers]
 
-    def look(self, line: TimeLine) -> list[PartReading]:
-        """The latest value of each field, where it is a new one. Raises CallFailed for a lost connection."""
+    def read(self, line: TimeLine) -> list[PartReading]:
+        """New values of all fields, in base units. Raises CallFailed for a lost connection."""
         try:
             if line.now >= self._list_at:
                 self._list_at = line.now + LIST_INTERVAL
                 self._find()
-            return list(self._read(line)) if self._watch is not None else []
+            return list(self._read_latest(line)) if self._watch is not None else []
         except CallFailed as failure:
             if failure.connection_lost:
                 raise
@@ -77,7 +108,7 @@ class Parts:
             return []
 
     def _find(self) -> None:
-        """New watches where the hostengine lists others than before."""
+        """Make the watch again if the hostengine lists others than before."""
         listed = self._groups.session.call("dcgmGetEntityGroupEntities", self._entity_kind, 0)
         numbers = tuple(sorted(int(number) for number in listed))
         if numbers == self._numbers:
@@ -88,7 +119,7 @@ class Parts:
             self._group = self._groups.of_entities(self._entity_kind, numbers)
             self._watch, _ = watch_most(self._groups, self._group, _ids(self._kind), self._terms, 0, None)
 
-    def _read(self, line: TimeLine) -> Iterator[PartReading]:
+    def _read_latest(self, line: TimeLine) -> Iterator[PartReading]:
         assert self._watch is not None
         pairs = []
         for number in self._numbers:
@@ -96,7 +127,7 @@ class Parts:
             pair.entityGroupId, pair.entityId = self._entity_kind, number
             pairs.append(pair)
         rows = self._groups.session.call("dcgmEntitiesGetLatestValues", pairs, list(self._watch.ids), 0)
-        if any(row.status == Code.NOT_WATCHED for row in rows):  # somebody else has ended the watch
+        if any(row.status == Code.NOT_WATCHED for row in rows):  # another client has ended the watch
             raise CallFailed("dcgmEntitiesGetLatestValues", Code.NOT_WATCHED, "the fields are no longer watched")
         for row in rows:
             number, id_, status = int(row.entityId), int(row.fieldId), int(row.status)

@@ -20,17 +20,17 @@ _NOTHING_TO_PAUSE = (
 
 
 def pause(address: str, bindings: Bindings, timeout: float) -> None:
-    """Until somebody resumes. Raises SourceError, ValueError for an address that is none."""
+    """Pause until ``resume``. Raises SourceError, ValueError for an address that is none."""
     _ask(parse_address(address), bindings, timeout, "dcgmProfPause")
 
 
 def resume(address: str, bindings: Bindings, timeout: float) -> None:
-    """Also where nothing is paused. Raises as ``pause``."""
+    """Resume profiling; no error if it is not paused. Raises as ``pause``."""
     _ask(parse_address(address), bindings, timeout, "dcgmProfResume")
 
 
 def pause_while(address: str, bindings: Bindings, timeout: float, wait: Callable[[], object]) -> None:
-    """Paused for as long as ``wait`` takes, and resumed also when that raises. Raises as ``pause``."""
+    """Pause while ``wait`` runs; resume also if it raises. Raises as ``pause``."""
     pause(address, bindings, timeout)
     try:
         wait()
@@ -39,7 +39,7 @@ def pause_while(address: str, bindings: Bindings, timeout: float, wait: Callable
 
 
 def _ask(address: Address, bindings: Bindings, timeout: float, function: str) -> None:
-    """On a connection of its own, so that it also works after the hostengine was away."""
+    """Call on a new connection, so that it also works after the hostengine was away."""
     if address.embedded:
         raise SourceError(
             "profiling of an embedded DCGM ends with its process: there is nothing to pause from outside",

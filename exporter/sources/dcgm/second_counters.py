@@ -1,4 +1,4 @@
-"""Second counters of the links: what else counts the bytes of PCIe and NVLink, next to profiling's rates.
+"""Second counters of the links: other counts of PCIe and NVLink bytes, to check profiling's rates.
 
 Profiling's rates have been reported at exactly 0 for ever, on GPUs that moved gigabytes (field cases 25, 26). DCGM has
 two more counters, whose units are not known well enough to take them in place of the rates unseen, but something that
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from exporter.fields import INT32_BLANK
 from exporter.model import Entity, Reading
 from exporter.sources.dcgm.tracks import PATIENCE, Place
-from exporter.sources.dcgm.values import NATIVE_BYTES, NVLINK_THROUGHPUT, Row, blank_of
+from exporter.sources.dcgm.values import NATIVE_BYTES, NVLINK_THROUGHPUT, FieldSample, blank_of
 from exporter.trust import THRESHOLDS, Agreement, Contradiction, contradicted
 
 _NVLINK = frozenset({"nvlink_transmit", "nvlink_receive"})
@@ -40,7 +40,9 @@ class PcieTotals:
         self._entity = entity
         self._counters = {id_: _Counter() for id_ in NATIVE_BYTES}
 
-    def prefer(self, rows: Iterable[Row], interval: float, place: Place, readings: list[Reading]) -> list[Reading]:
+    def prefer(
+        self, rows: Iterable[FieldSample], interval: float, place: Place, readings: list[Reading]
+    ) -> list[Reading]:
         """The readings of one read, the rates of PCIe in them replaced where the totals agree with them, and without
         their value where they are 0 while the totals move."""
         counted: dict[str, list[Reading]] = {}
@@ -68,7 +70,7 @@ class PcieTotals:
         for counter in self._counters.values():
             counter.end = None
 
-    def _count(self, row: Row, interval: float, place: Place) -> Reading | None:
+    def _count(self, row: FieldSample, interval: float, place: Place) -> Reading | None:
         if row.status != 0:
             return None
         counter = self._counters[row.field]
@@ -90,7 +92,7 @@ class NvlinkCount:
         self._contradiction = Contradiction()
         self._moved: bool | None = None  # None: no new sample
 
-    def note(self, rows: Iterable[Row]) -> None:
+    def note(self, rows: Iterable[FieldSample]) -> None:
         """The rows of the context, among which it is."""
         for row in rows:
             if row.field == NVLINK_THROUGHPUT and row.status == 0 and row.value is not None:
@@ -99,7 +101,7 @@ class NvlinkCount:
 
     def check(self, readings: list[Reading]) -> list[Reading]:
         """The readings of one read, false zeros among them without their value. Each sample of the count is used once;
-        rates other than 0 between two of them acquit."""
+        rates other than 0 between two of them end the contradiction."""
         rates = [reading.value for reading in readings if reading.field in _NVLINK and reading.value is not None]
         if rates and (self._moved is not None or any(rates)):
             self._contradiction.feed(rates, self._moved is True)

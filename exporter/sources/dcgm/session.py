@@ -1,4 +1,4 @@
-"""One connection to a hostengine: opened, used for calls, given back. What was made on it ends with it.
+"""One connection to a hostengine: opened, used for calls, closed. What was made on it ends with it.
 
 No call has a time-out of ours: DCGM waits 60 s for an answer, whatever the time-out of the connection.
 """
@@ -38,8 +38,8 @@ class Session:
         return _call(self.bindings, function, self._handle, *arguments)
 
     def hostengine_now(self, gpu: int) -> int:
-        """Microseconds since 1970 on the hostengine's clock, which may be another machine's; on ours where it does not
-        say. Raises CallFailed for a lost connection."""
+        """Microseconds since 1970 on the hostengine's clock, which may be another machine's; on this machine's clock if
+        it does not report one. Raises CallFailed for a lost connection."""
         pair = self.bindings.structs.c_dcgmGroupEntityPair_t()
         pair.entityGroupId, pair.entityId = GPU, gpu
         try:
@@ -52,13 +52,13 @@ class Session:
         return round(time.time() * 1e6)
 
     def close(self) -> None:
-        """Also when the hostengine is gone: what it has of us it forgets by itself."""
+        """Close the connection; also if the hostengine is gone, which then cleans up by itself."""
         function = "dcgmStopEmbedded" if self.address.embedded else "dcgmDisconnect"
         with contextlib.suppress(CallFailed):
             self.call(function)
 
     def learn_versions(self) -> None:
-        """Of the library in this process and of the hostengine; empty where it cannot be told."""
+        """Of the library in this process and of the hostengine; empty where it is not known."""
         with contextlib.suppress(CallFailed):
             self.library_version = _number(_call(self.bindings, "dcgmVersionInfo"))
         self.hostengine_version = self._ask_hostengine()
@@ -76,8 +76,8 @@ class Session:
 
 
 def open_session(bindings: Bindings, address: Address, timeout: float) -> Session:
-    """Connects, or starts the embedded hostengine, and asks it something: a handle alone says nothing, DCGM also gives
-    one out for a hostengine that never answered. Raises SourceError. ``timeout``: seconds to wait for a connection."""
+    """Connects, or starts the embedded hostengine, and makes a call: a handle alone proves nothing, DCGM also returns
+    one for a hostengine that never answered. Raises SourceError. ``timeout``: seconds to wait for a connection."""
     _load_library(bindings)
     session = Session(bindings, address, _connect(bindings, address, timeout))
     try:

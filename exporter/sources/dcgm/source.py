@@ -11,8 +11,8 @@ from exporter.sources.dcgm.bindings import Bindings
 from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.neighbours import Neighbours
 from exporter.sources.dcgm.node import Node
+from exporter.sources.dcgm.parts import Sxids
 from exporter.sources.dcgm.session import open_session, shut_down
-from exporter.sources.dcgm.sxids import Sxids
 from exporter.sources.dcgm.timeline import TimeLine
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ TIMEOUT = 2.0  # seconds to wait for a connection; DCGM itself waits up to 60 s 
 class DcgmSource:
     """Reads one hostengine, or runs one in this process. Used by one thread.
 
-    Whatever fails, the next read begins where it can: it connects, looks for GPUs and makes the watches again. Native
+    Whatever fails, the next read goes on from there: it connects, lists GPUs and makes the watches again. Native
     totals are differences, so that counters go on after it.
     """
 

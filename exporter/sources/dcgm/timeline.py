@@ -1,4 +1,4 @@
-"""From DCGM's wall-clock timestamps onto the program's monotonic time line."""
+"""From DCGM's wall-clock timestamps to monotonic seconds."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class TimeLine:
 
     @property
     def now(self) -> float:
-        """The time on the program's line."""
+        """The monotonic time of this read, in seconds."""
         return self._now + (time.monotonic() - self._begun)
 
     @property
     def measured(self) -> bool:
-        """Whether ``place`` can be asked."""
+        """Whether ``place`` can be called."""
         return self._offset is not None
 
     def measure(self, hostengine: int) -> None:
@@ -39,11 +39,11 @@ class TimeLine:
 
     @property
     def hostengine(self) -> int:
-        """What the hostengine's clock shows now, in microseconds since 1970. ``measure`` comes first."""
+        """What the hostengine's clock shows now, in microseconds since 1970. Call ``measure`` first."""
         assert self._offset is not None
         return round((self.now - self._offset) * 1e6)
 
     def place(self, timestamp: int) -> float:
-        """Where a DCGM timestamp lies on the program's line. ``measure`` comes first."""
+        """The monotonic seconds of a DCGM timestamp (microseconds since 1970). Call ``measure`` first."""
         assert self._offset is not None
         return timestamp * 1e-6 + self._offset

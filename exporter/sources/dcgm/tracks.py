@@ -9,34 +9,34 @@ from exporter.background.freshness import INTERVALS
 from exporter.fields import CLOCK_EVENTS, Kind
 from exporter.model import Absence, Entity, Reading
 from exporter.sources.dcgm.errors import Code, absence_of
-from exporter.sources.dcgm.values import SPECS, Row, Spec, blank_of
+from exporter.sources.dcgm.values import SPECS, FieldSample, Spec, blank_of
 
 PATIENCE = INTERVALS  # without a sample after which the last one is no longer current
 
 Place = Callable[[int], float]
-"""From a DCGM timestamp to the program's time line."""
+"""Converts a DCGM timestamp (microseconds) to monotonic seconds."""
 
 
 @dataclass(slots=True)
-class _Track:
-    """What is kept of one field of one entity from read to read."""
+class _FieldTrack:
+    """The state of one field of one entity between reads."""
 
     end: float | None = None  # of the last sample, blank or not
     latest: tuple[Reading, ...] = ()  # of a field of instants
     absence: Absence | None = None  # why the last sample has no value
 
 
-_NEVER = _Track()
+_NEVER = _FieldTrack()
 
 
 class Tracks:
-    """All fields of the entities of one GPU. ``entities``: from DCGM's kind and number to what is meant."""
+    """All fields of the entities of one GPU. ``entities``: (kind, number) in DCGM -> entity."""
 
     def __init__(self, entities: Mapping[tuple[int, int], Entity]) -> None:
-        self._tracks: dict[Entity, dict[int, _Track]] = {entity: {} for entity in entities.values()}
+        self._tracks: dict[Entity, dict[int, _FieldTrack]] = {entity: {} for entity in entities.values()}
         self._known = {key: (entity, self._tracks[entity]) for key, entity in entities.items()}
 
-    def feed(self, rows: Iterable[Row], interval: float, place: Place) -> list[Reading]:
+    def feed(self, rows: Iterable[FieldSample], interval: float, place: Place) -> list[Reading]:
         """The rows of one read of one watch, and its interval. Instants wait for ``settle``.
 
         A sample of a mean covers the time since the sample before it; the first one, or one after a gap, covers nothing
@@ -51,7 +51,7 @@ class Tracks:
             entity, tracks = known
             track = tracks.get(row.field)
             if track is None:
-                track = tracks[row.field] = _Track()
+                track = tracks[row.field] = _FieldTrack()
             if row.status != 0:
                 if row.status != Code.NO_DATA:
                     track.absence, track.latest = absence_of(row.status), ()
@@ -99,7 +99,7 @@ class Tracks:
         return max(ends, default=None)
 
     def cut(self, ids: Iterable[int]) -> None:
-        """The watch of these fields was made again: the next samples are first ones."""
+        """The watch of these fields was made again: their next samples are the first ones."""
         for tracks in self._tracks.values():
             for field in ids:
                 tracks.pop(field, None)

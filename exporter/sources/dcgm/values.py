@@ -31,7 +31,7 @@ _BLANK_KINDS = 16  # blanks are the last 16 numbers below the largest of their t
 
 
 class Spec(NamedTuple):
-    """What a DCGM field is here; ``scale`` brings its values into the unit of ``field``."""
+    """One DCGM field; ``scale`` converts its values to the unit of ``field``."""
 
     id: int
     field: str
@@ -47,8 +47,8 @@ SPECS: Mapping[int, Spec] = {
 IDS: Mapping[str, int] = {spec.field: spec.id for spec in SPECS.values()}
 
 
-class Row(NamedTuple):
-    """One row as DCGM hands it out: ``value`` as it came, None for texts; ``time`` in microseconds since 1970."""
+class FieldSample(NamedTuple):
+    """One sample as DCGM returns it: ``value`` in DCGM's unit, None for texts; ``time`` in microseconds since 1970."""
 
     kind: int  # of the entity
     entity: int
@@ -60,7 +60,7 @@ class Row(NamedTuple):
 
 
 def blank_of(field: int, value: int | float | None) -> Absence | None:
-    """Why the value is none; None for a value. To be asked before any scaling (field cases 1 to 4)."""
+    """The reason if the value is a blank; None for a value. Call it before any scaling (field cases 1 to 4)."""
     if value is None:
         return Absence.NOT_A_NUMBER
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Watches: what makes the hostengine take samples, and the reading of those it has taken.
+"""Watches make the hostengine take samples; this makes them, and reads the samples.
 
 A watch is refused or taken as a whole. Its samples come out of one request for all watches (latest.py); it asks for its
 own history, field by field, only where the latest sample is not all that there is.
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 from exporter.sources.dcgm.errors import CallFailed
 from exporter.sources.dcgm.groups import EntityGroup, Groups
 from exporter.sources.dcgm.latest import EARLY, Interest, Key, Latest
-from exporter.sources.dcgm.pace import Pace
+from exporter.sources.dcgm.pace import SamplePace
 from exporter.sources.dcgm.rows import Rows
 from exporter.sources.dcgm.timeline import TimeLine
-from exporter.sources.dcgm.values import Row
+from exporter.sources.dcgm.values import FieldSample
 
 SHORTEST = 0.1  # seconds: what DCGM and GPM can do
 SLOWER = 1.1
 """Of the pace of reads, for means: no two samples fall between two reads, so that the latest one is all there is. Where
-another client wants samples faster, new ones come at the pace of the reads, not at this one, and give it away."""
+another client wants samples faster, new ones come at the pace of the reads, not at this one, which shows it."""
 PROOFS = 3  # histories at the start, or after a short one, until the latest samples are trusted to be all
 
 
 class Unread(enum.Enum):
-    """What is lost with a sample that nobody reads before the next one comes."""
+    """What is lost with a sample that is not read before the next one comes."""
 
-    NOTHING = enum.auto()  # instants: the next one says it all
+    NOTHING = enum.auto()  # instants: the next one replaces it
     TIME = enum.auto()  # means: each covers a stretch of time of its own
-    EVENT = enum.auto()  # each stands for itself, and comes when it likes
+    EVENT = enum.auto()  # each counts, and may come at any time
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Terms:
 
 
 class Watch:
-    """Some fields of the entities of one group; watched from when it is made until ``stop``."""
+    """Some fields of the entities of one group, watched from construction until ``stop``."""
 
     def __init__(
         self, groups: Groups, group: EntityGroup, ids: Sequence[int], terms: Terms, since: int, latest: Latest | None
@@ -72,13 +72,13 @@ class Watch:
         self._groups, self._group, self._latest = groups, group, latest
         self._interest = Interest(group.kind, group.numbers, self.ids, terms.pace)
         self._fields = groups.hold_fields(self.ids)
-        self._pace = Pace(terms.interval)
+        self._pace = SamplePace(terms.interval)
         self._begun = self._since = since
         self._seen: dict[Key, int] = {}
         self._overdue: frozenset[Key] = frozenset()
         self._proofs = PROOFS if terms.unread is Unread.TIME else 1
         self._read_at = float("-inf")
-        self._last: Mapping[Key, Row] | None = None
+        self._last: Mapping[Key, FieldSample] | None = None
         self._rows = Rows(groups.session)
         self._keys = tuple((number, id_) for number in group.numbers for id_ in self.ids)
         interval_us, keep = round(terms.interval * 1e6), _keep(terms.interval)
@@ -91,7 +91,7 @@ class Watch:
             latest.join(self._interest)
 
     def stop(self) -> None:
-        """Once. Also where somebody else has ended it. Raises CallFailed only for a lost connection."""
+        """Call once; also if another client has ended the watch. Raises CallFailed only for a lost connection."""
         if self._latest is not None:
             self._latest.leave(self._interest)
         try:
@@ -101,10 +101,10 @@ class Watch:
                 raise
         self._groups.release_fields(self.ids)
 
-    def read(self, line: TimeLine) -> list[Row]:
+    def read(self, line: TimeLine) -> list[FieldSample]:
         """All rows since the last read, oldest first within a field. ``line`` is measured where it can be.
 
-        Raises CallFailed; what was handed out until then comes again at the next read.
+        Raises CallFailed; what was returned until then comes again at the next read.
         """
         assert self._latest is not None
         latest = self._latest.rows(self._interest)
@@ -118,9 +118,9 @@ class Watch:
         self._last, self._read_at = latest, line.now
         return self._newest(latest, line)
 
-    def _newest(self, latest: Mapping[Key, Row], line: TimeLine) -> list[Row]:
-        """The latest samples where they are new, and all that came before them where they are not all."""
-        fresh: list[Row] = []
+    def _newest(self, latest: Mapping[Key, FieldSample], line: TimeLine) -> list[FieldSample]:
+        """The latest samples if they are new, and those before them if some may be missing."""
+        fresh: list[FieldSample] = []
         behind: list[int] = []  # times of the samples after which some may be missing
         overdue: set[Key] = set()
         now, seen, regular = line.hostengine, self._seen, self._pace.regular
@@ -140,7 +140,7 @@ class Watch:
             if events or (means and before is not None and not regular(before, row.time)):
                 behind.append(before or self._begun)
         new_overdue, self._overdue = overdue - self._overdue, frozenset(overdue)
-        if new_overdue and not events:  # why, only the history tells, and it tells it once
+        if new_overdue and not events:  # only the history has the reason, and returns it once
             behind += [self._seen.get(key, self._begun) for key in new_overdue]
         if not behind:
             self._note(fresh)
@@ -152,8 +152,8 @@ class Watch:
             return fresh
         return self._history(min(behind) + 1, line, fresh)
 
-    def _history(self, since: int, line: TimeLine, newest: Iterable[Row] = ()) -> list[Row]:
-        """Every row since then that was not handed out, and those of ``newest`` that are not among them."""
+    def _history(self, since: int, line: TimeLine, newest: Iterable[FieldSample] = ()) -> list[FieldSample]:
+        """Every row since then that was not returned yet, and those of ``newest`` that are not among them."""
         begun = line.now
         self._rows.take()
         session, function = self._groups.session, "dcgmGetValuesSince_v2"
@@ -170,8 +170,8 @@ class Watch:
         self._note(rows)
         return rows
 
-    def _judge(self, rows: Iterable[Row]) -> None:
-        """How close the samples lie, and with it whether the latest ones are all."""
+    def _judge(self, rows: Iterable[FieldSample]) -> None:
+        """Judge from the distance of the samples whether the latest ones are all."""
         shortest, before = None, dict(self._seen)
         for row in rows:
             if row.status == 0:
@@ -186,20 +186,20 @@ class Watch:
         if self._proofs == 0:
             self.crowded = None
 
-    def _note(self, rows: Iterable[Row]) -> None:
+    def _note(self, rows: Iterable[FieldSample]) -> None:
         for row in rows:
             if row.status == 0:
                 self._seen[_key(row)] = row.time
 
 
-def _key(row: Row) -> Key:
+def _key(row: FieldSample) -> Key:
     return row.entity, row.field
 
 
 def watch_most(
     groups: Groups, group: EntityGroup, ids: Sequence[int], terms: Terms, since: int, latest: Latest | None
 ) -> tuple[Watch | None, dict[int, CallFailed]]:
-    """A watch of as many of the fields as can be had, and why each of the others cannot.
+    """Watch as many of the fields as possible; return the watch, and for each other field why not.
 
     DCGM takes back the whole watch when it refuses one field of it: then each is tried alone. None: not one was taken.
     Raises CallFailed where the refusal concerns no single field: a lost connection, a combination of them, ...

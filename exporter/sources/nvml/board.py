@@ -1,4 +1,4 @@
-"""Everything of one board and its instances in one read."""
+"""Reads one board and its MIG instances."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 from exporter.fields import CLAIM, LINKS, PROFILING, TENSOR_PIPES
 from exporter.model import Absence, Device, Entity, LinkState, Problem, ProcessUse, Reading
-from exporter.sources.nvml import complaints, context, support
-from exporter.sources.nvml.claim import Claim
+from exporter.sources.nvml import context, problems, support
+from exporter.sources.nvml.claim import ClaimReader
 from exporter.sources.nvml.context import Context, memory
 from exporter.sources.nvml.gpm import METRICS, WITHOUT_LINKS, Gpm
 from exporter.sources.nvml.library import text
-from exporter.sources.nvml.mig import Instance, Instances
+from exporter.sources.nvml.mig import MigInstance, MigInstances
 from exporter.sources.nvml.processes import Processes
 
-LOOK_SECONDS = 0.85  # sampling faster than this looks for instances, and reads the context, no more often
+POLL_SECONDS = 0.85  # at faster sampling, instances are listed and the context is read no more often than this
 _MEASURED = frozenset({*PROFILING, *TENSOR_PIPES})
 
 
 @dataclass(slots=True)
 class BoardReading:
-    """What one read of one board brought."""
+    """The result of one read of one board."""
 
     devices: list[Device] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
@@ -31,10 +31,10 @@ class BoardReading:
     links: Mapping[int, LinkState] = field(default_factory=dict)  # of NVLink, by number
 
 
-class Board:
-    """One board; used by its lane's thread only. NVMLError: the board as a whole cannot be read.
+class GpuReader:
+    """Reads one board. Used only by the thread of its lane. NVMLError: the board as a whole cannot be read.
 
-    Handles are the caller's: none is kept that a reset or a new list would make stale.
+    Handles belong to the caller: none is kept that a reset or a new list would make stale.
     """
 
     def __init__(
@@ -46,15 +46,15 @@ class Board:
         self._wanted, self._processes_only = gpm, processes_only
         self._support = support.ask(nvml, handle) if gpm else support.Support(Absence.NOT_CONFIGURED)
         self._facts = self._static(handle)
-        self._claim = Claim(nvml, self.entity)
+        self._claim = ClaimReader(nvml, self.entity)
         self._context = Context(nvml, self.entity)
         self._processes = Processes(nvml, uuid)
-        self._instances = Instances(nvml)
-        self._looked = float("-inf")
+        self._instances = MigInstances(nvml)
+        self._polled = float("-inf")
         self._cut = False
-        self._listed: list[Instance] = []
+        self._listed: list[MigInstance] = []
         self._samples: dict[Entity, Gpm] = {}
-        self._devices: list[Device] = []  # the board and its instances, as of the last look
+        self._devices: list[Device] = []  # the board and its instances, as of the last poll
 
     @property
     def gpm(self) -> bool:
@@ -64,12 +64,12 @@ class Board:
     def read(self, handle: Any, now: float, wall: float) -> BoardReading:
         """All readings since the last call."""
         made = BoardReading()
-        look = now - self._looked >= LOOK_SECONDS
-        if look:
-            self._look(handle, now)
+        poll = now - self._polled >= POLL_SECONDS
+        if poll:
+            self._poll_instances(handle, now)
         made.devices += self._devices
         if not self._processes_only:
-            self._values(handle, made, now, wall, look)
+            self._values(handle, made, now, wall, poll)
         made.processes = self._processes.read(handle, now)
         self._count(made, now)
         if not self._processes_only:
@@ -80,33 +80,33 @@ class Board:
         """Free what is held."""
         self._drop(set())
 
-    def _look(self, handle: Any, now: float) -> None:
-        """Whether the board is cut, and into what."""
+    def _poll_instances(self, handle: Any, now: float) -> None:
+        """Whether MIG is on, and which instances there are."""
         cut = self._instances.enabled(handle)
         self._listed = list(self._instances.list(handle)) if cut else []
-        if cut != self._cut:  # another mode supports other things
+        if cut != self._cut:  # MIG mode changes what is supported
             self._cut, self._context = cut, Context(self._nvml, self.entity)
             self._processes = Processes(self._nvml, self.entity.uuid)
         if self._support.absence is Absence.ERROR:
             self._support = support.ask(self._nvml, handle)
         self._devices = [self._device(cut), *(self._instance_device(instance) for instance in self._listed)]
         self._drop({device.entity for device in self._devices})
-        self._looked = now
+        self._polled = now
 
-    def _values(self, handle: Any, made: BoardReading, now: float, wall: float, look: bool) -> None:
-        """All but who holds it. Between looks the measurement and the claim alone."""
+    def _values(self, handle: Any, made: BoardReading, now: float, wall: float, poll: bool) -> None:
+        """Everything but the processes. Between polls only the measurement and the claim."""
         made.readings += self._measure(handle, self.entity, LINKS if self._cut else METRICS, now)  # first: near ``now``
         for instance in self._listed:
             entity = Entity(self.entity.uuid, instance.number)
             made.readings += self._measure(handle, entity, WITHOUT_LINKS, now, instance.uuid)
-        if look:
+        if poll:
             for instance in self._listed:
                 made.readings += memory(self._nvml, instance.handle, Entity(self.entity.uuid, instance.number), now)
         if self._cut:
             made.readings += (Reading(self.entity, f, now, None, None, Absence.NOT_SUPPORTED) for f in CLAIM)
         else:
             made.readings += self._claim.read(handle, now, wall)
-        if look:
+        if poll:
             made.readings += self._context.read(handle, now)
         made.links = self._context.links
 
@@ -118,13 +118,13 @@ class Board:
                 yield Reading(entity, name, now, None, None, self._support.absence)
             return
         samples = self._samples.get(entity)
-        if samples is None or samples.of != (fields, mig_uuid):  # new, or MIG was switched or cut anew
+        if samples is None or samples.of != (fields, mig_uuid):  # new, or MIG was switched on, off or reconfigured
             if samples is not None:
                 samples.close()
             samples = self._samples[entity] = Gpm(self._nvml, entity, fields, mig_uuid)
         yield from samples.read(handle, now)
         if samples.broke and entity.gpu_instance is not None:
-            self._looked = float("-inf")  # it may have been destroyed
+            self._polled = float("-inf")  # it may have been destroyed
 
     def _count(self, made: BoardReading, now: float) -> None:
         if made.processes is None:
@@ -139,9 +139,9 @@ class Board:
         if not self._wanted:
             return
         if not self.gpm:
-            yield complaints.unmeasured(self.entity, self._support)
+            yield problems.unmeasured(self.entity, self._support)
         elif any(r.absence is Absence.NOT_PERMITTED and r.field in _MEASURED for r in readings):
-            yield complaints.not_permitted(self.entity)
+            yield problems.not_permitted(self.entity)
 
     def _device(self, cut: bool) -> Device:
         fields: frozenset[str] = frozenset() if cut else frozenset({"processes"})
@@ -149,7 +149,7 @@ class Board:
             fields |= context.FIELDS | {*(LINKS if cut else (*METRICS, *CLAIM)), "xid"}
         return replace(self._facts, fields=fields, mig_enabled=cut)
 
-    def _instance_device(self, instance: Instance) -> Device:
+    def _instance_device(self, instance: MigInstance) -> Device:
         return replace(
             self._facts,
             entity=Entity(self.entity.uuid, instance.number),

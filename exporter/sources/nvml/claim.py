@@ -1,8 +1,8 @@
 """The claim: the driver's utilization, from its sample buffer, so that the window of each value is known.
 
 nvml.h: nvmlDeviceGetSamples; timestamps are CPU microseconds since 1970. Each sample is the mean since the one before
-it (1/6 to 1 s). They are put on the monotonic line by the difference of the two clocks at the read. Drivers without the
-buffer give nvmlDeviceGetUtilizationRates, whose window is not told: the time since the last read is taken for it.
+it (1/6 to 1 s). They are converted to monotonic time by the difference of the two clocks at the read. Drivers without
+the buffer give nvmlDeviceGetUtilizationRates, whose window is not reported: the time since the last read is used.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from exporter.sources.nvml.library import (
     NO_PERMISSION,
     NOT_FOUND,
     NOT_SUPPORTED,
+    ReusedArray,
     absence,
     number,
 )
-from exporter.sources.nvml.room import Room
 
 _BUFFERS = {"busy": 1, "memory_busy": 2}  # field: nvmlSamplingType_t
 RING = 128  # samples there is room for; the driver keeps about 100
 _NOTHING_NEW = frozenset({NOT_FOUND, NO_DATA})
 _NO_BUFFER = frozenset({NOT_SUPPORTED, FUNCTION_NOT_FOUND, INVALID_ARGUMENT, NO_PERMISSION})
-LONGEST_GAP = 3.0  # seconds between samples; over a longer one the older value is not stretched, and it is said
+LONGEST_GAP = 3.0  # seconds between samples; a longer one is not covered by the older value, and is reported as no data
 STEP = 0.5  # seconds; the clocks drift by less between two reads: the wall clock was set
 SELDOM = 0.85  # seconds; a buffer is asked at least this often, also when nothing new is due
 WAITED_OUT = 30.0  # seconds; set back by less: the buffer still holds samples of the time that comes again
 
 
-class Claim:
+class ClaimReader:
     """The two utilization numbers of one board."""
 
     def __init__(self, nvml: Any, entity: Entity) -> None:
@@ -140,7 +140,7 @@ class Buffer:
     def __init__(self, nvml: Any, kind: int) -> None:
         """``kind``: nvml.h nvmlSamplingType_t."""
         self._kind, self._type = ctypes.c_uint(kind), ctypes.c_uint()
-        self._room = Room(nvml, "nvmlDeviceGetSamples", nvml.c_nvmlSample_t, RING)
+        self._room = ReusedArray(nvml, "nvmlDeviceGetSamples", nvml.c_nvmlSample_t, RING)
 
     def since(self, handle: Any, seen: int) -> tuple[int, list[Any]]:
         """(nvmlValueType_t, samples later than ``seen``, microseconds). NVMLError, also when there is none. Of more

@@ -1,7 +1,9 @@
-"""The driver's library through `pynvml`: opened, closed, and its errors in our words."""
+"""The driver's library through `pynvml`: loading it, its error codes, and calls that fill an array."""
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -61,13 +63,47 @@ def absence(error: Any) -> Absence:
 
 
 def text(value: object) -> str:
-    """Older bindings give bytes."""
+    """A string; older bindings return bytes."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def number(value: Any, kind: int) -> float:
-    """Of an nvmlValue_t; ``kind``: nvml.h nvmlValueType_t."""
+    """The number in an nvmlValue_t; ``kind``: nvml.h nvmlValueType_t."""
     return float(getattr(value, _MEMBERS.get(kind, "uiVal")))
 
 
 _MEMBERS = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
+
+
+LARGEST = 1 << 16  # entries; a driver that asks for more is in error
+
+Fill = Callable[[Any, Any, Any], int]
+"""Calls the function of the library (first) with the number of entries (second, a reference) and the array (third)."""
+
+
+class ReusedArray:
+    """The array that one function of the library fills, kept between calls: one call, where the binding makes
+    another one to ask for the size. Not thread safe."""
+
+    def __init__(self, nvml: Any, function: str, entry: Any, size: int) -> None:
+        """``entry``: the binding's structure. ``size``: entries at first; it grows when the driver needs more."""
+        self._nvml, self._function, self._entry = nvml, function, entry
+        self._array = (entry * size)()
+        self._count = ctypes.c_uint()
+
+    def filled(self, fill: Fill) -> list[Any]:
+        """The entries; the next call overwrites them. NVMLError, also if the library is older than the function."""
+        function = getattr(self._nvml.nvmlLib, self._function, None)
+        if function is None:
+            raise self._nvml.NVMLError(FUNCTION_NOT_FOUND)
+        while True:
+            self._count.value = len(self._array)
+            code = fill(function, ctypes.byref(self._count), self._array)
+            size = max(2 * len(self._array), self._count.value)
+            if code != INSUFFICIENT_SIZE or size > LARGEST:
+                break
+            self._array = (self._entry * size)()
+        if code != 0:
+            raise self._nvml.NVMLError(code)
+        entries: list[Any] = self._array[: self._count.value]
+        return entries

@@ -1,4 +1,4 @@
-"""MIG: which instances a board has, asked anew at each look. No handle outlives it, so that they can be destroyed.
+"""MIG: the instances of a board, listed again at each poll. No handle outlives a poll, so instances can be destroyed.
 
 nvml.h: handles of MIG devices may be reused, and be another device then; so each is asked for its UUID.
 """
@@ -16,7 +16,7 @@ _PROFILE = re.compile(r"(\d+c\.)?(\d+g\.\d+gb\S*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class MigInstance:
     """One GPU instance with a MIG device in it."""
 
     number: int
@@ -25,8 +25,8 @@ class Instance:
     handle: Any  # for the read that listed it only
 
 
-class Instances:
-    """Of one board; remembers what does not change of each MIG device."""
+class MigInstances:
+    """Lists the instances of one board; caches the fixed facts of each MIG device."""
 
     def __init__(self, nvml: Any) -> None:
         self._nvml = nvml
@@ -35,7 +35,7 @@ class Instances:
         self._most = 0  # how many MIG devices there can be while MIG is on; 0: not asked yet
 
     def enabled(self, handle: Any) -> bool:
-        """Whether MIG is on now; as last known when the driver fails to tell. NVMLError when the GPU is lost."""
+        """Whether MIG is on; the last known state if the driver does not report it. NVMLError when the GPU is lost."""
         try:
             self._on = bool(self._nvml.nvmlDeviceGetMigMode(handle)[0])
         except self._nvml.NVMLError as error:
@@ -46,7 +46,7 @@ class Instances:
             self._most = 0
         return self._on
 
-    def list(self, handle: Any) -> Iterator[Instance]:
+    def list(self, handle: Any) -> Iterator[MigInstance]:
         """Each GPU instance once, also when several compute instances share it."""
         nvml, seen = self._nvml, set[int]()
         known: dict[str, tuple[int, str]] = {}
@@ -61,7 +61,7 @@ class Instances:
             known[uuid] = facts
             if facts[0] not in seen:
                 seen.add(facts[0])
-                yield Instance(facts[0], uuid, facts[1], mig)
+                yield MigInstance(facts[0], uuid, facts[1], mig)
         self._known = known
 
     def _facts(self, mig: Any) -> tuple[int, str]:

@@ -18,7 +18,7 @@ NO_SUCH_FIELD = frozenset({NOT_SUPPORTED, INVALID_ARGUMENT, FUNCTION_NOT_FOUND})
 class Value:
     """Where one field comes from, in its base unit.
 
-    ``ids``: of nvmlDeviceGetFieldValues, added up, over ``divisor``. ``ask``: the function that says the same, for
+    ``ids``: of nvmlDeviceGetFieldValues, added up, over ``divisor``. ``ask``: the function with the same value, for
     boards and drivers that do not have the ids.
     """
 
@@ -28,7 +28,8 @@ class Value:
 
 
 class Paced:
-    """Asks when it is due; in between the last answers stand. What the board does not support is not asked again."""
+    """Asks at most every ``seconds``; in between it returns the last answers. What the board does not support
+    is not asked for again."""
 
     def __init__(self, nvml: Any, entity: Entity, values: Mapping[str, Value], seconds: float) -> None:
         """``seconds``: the least between two requests."""

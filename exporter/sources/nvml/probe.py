@@ -1,4 +1,4 @@
-"""A look at the driver: which GPUs there are, and which of them it can measure."""
+"""Asks the driver once: which GPUs there are, and which of them it can measure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 
 from exporter.background.lane import Lane
 from exporter.model import SourceError
-from exporter.sources.nvml import complaints, support
+from exporter.sources.nvml import problems, support
 from exporter.sources.nvml.library import load, open_library, text
 
-DEADLINE = 10.0  # seconds for all GPUs together; without persistence mode the first look at each takes a second or two
+DEADLINE = (
+    10.0  # seconds for all GPUs together; without persistence mode the first access to each takes a second or two
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ProbedGpu:
     """One GPU. ``problem``: why it cannot be read; empty when it can."""
 
     index: int
@@ -34,7 +36,7 @@ class Probe:
     """The driver and its GPUs."""
 
     driver_version: str
-    gpus: tuple[Found, ...]
+    gpus: tuple[ProbedGpu, ...]
 
 
 def probe(nvml: Any = None, *, deadline: float = DEADLINE) -> Probe:
@@ -42,12 +44,12 @@ def probe(nvml: Any = None, *, deadline: float = DEADLINE) -> Probe:
     that GPU; the library is then left open."""
     nvml = load() if nvml is None else nvml
     open_library(nvml)
-    lanes: list[Lane[Found]] = []
+    lanes: list[Lane[ProbedGpu]] = []
     try:
         driver = text(nvml.nvmlSystemGetDriverVersion())
         lanes += (Lane(f"probe-{index}") for index in range(nvml.nvmlDeviceGetCount()))
         for index, lane in enumerate(lanes):
-            lane.start(lambda index=index: _look(nvml, index))  # type: ignore[misc]
+            lane.start(lambda index=index: _probe_gpu(nvml, index))  # type: ignore[misc]
         until = time.monotonic() + deadline
         gpus = tuple(_found(index, lane, until, deadline) for index, lane in enumerate(lanes))
     except nvml.NVMLError as error:
@@ -64,14 +66,14 @@ def probe(nvml: Any = None, *, deadline: float = DEADLINE) -> Probe:
     return Probe(driver, gpus)
 
 
-def _found(index: int, lane: Lane[Found], until: float, deadline: float) -> Found:
+def _found(index: int, lane: Lane[ProbedGpu], until: float, deadline: float) -> ProbedGpu:
     if lane.done(max(0.0, until - time.monotonic())):
         return lane.take()
-    hung = complaints.hung(index, "", deadline)
-    return Found(index, problem=hung.why, remedy=hung.remedy)
+    hung = problems.hung(index, "", deadline)
+    return ProbedGpu(index, problem=hung.why, remedy=hung.remedy)
 
 
-def _look(nvml: Any, index: int) -> Found:
+def _probe_gpu(nvml: Any, index: int) -> ProbedGpu:
     uuid = ""
     try:
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
@@ -79,10 +81,10 @@ def _look(nvml: Any, index: int) -> Found:
         model = text(nvml.nvmlDeviceGetName(handle))
         gpm = support.ask(nvml, handle)
     except nvml.NVMLError as error:
-        problem = complaints.unreadable(index, uuid, error)
-        return Found(index, uuid, problem=problem.why, remedy=problem.remedy)
+        problem = problems.unreadable(index, uuid, error)
+        return ProbedGpu(index, uuid, problem=problem.why, remedy=problem.remedy)
     try:
         mig = bool(nvml.nvmlDeviceGetMigMode(handle)[0])
     except nvml.NVMLError:
         mig = False
-    return Found(index, uuid, model, gpm.absence is None, mig, without_gpm=gpm.why, remedy=gpm.remedy)
+    return ProbedGpu(index, uuid, model, gpm.absence is None, mig, without_gpm=gpm.why, remedy=gpm.remedy)

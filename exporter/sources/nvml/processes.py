@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from exporter.model import Entity, ProcessUse
-from exporter.sources.nvml.library import NOT_SUPPORTED
-from exporter.sources.nvml.room import Room
+from exporter.sources.nvml.library import NOT_SUPPORTED, ReusedArray
 
 _KINDS = (
     "nvmlDeviceGetComputeRunningProcesses_v3",
@@ -25,7 +24,7 @@ USUAL = 16  # processes there is room for at first
 PACE = 0.9  # seconds
 
 
-class _Process(ctypes.Structure):
+class _ProcessInfo(ctypes.Structure):
     """nvml.h nvmlProcessInfo_v2_t, which functions of _v3 take; bindings of 12.535 have another one."""
 
     _fields_ = (
@@ -41,33 +40,33 @@ class Processes:
 
     def __init__(self, nvml: Any, uuid: str) -> None:
         self._nvml, self._uuid = nvml, uuid
-        self._lists = [Room(nvml, kind, _Process, USUAL) for kind in _KINDS]
-        self._used = Room(nvml, "nvmlDeviceGetProcessUtilization", nvml.c_nvmlProcessUtilizationSample_t, USUAL)
+        self._lists = [ReusedArray(nvml, kind, _ProcessInfo, USUAL) for kind in _KINDS]
+        self._used = ReusedArray(nvml, "nvmlDeviceGetProcessUtilization", nvml.c_nvmlProcessUtilizationSample_t, USUAL)
         self._at = float("-inf")
         self._last: list[ProcessUse] | None = None
-        self._shared = True  # the driver can tell shares; on boards that are cut into instances it cannot
+        self._shared = True  # the driver can report shares; with MIG on it cannot
         self._seen = 0  # microseconds since 1970: newest sample of the last read
 
     def read(self, handle: Any, now: float) -> list[ProcessUse] | None:
-        """None when the driver does not tell. Asked once a second at most; in between the last answer stands."""
+        """None if the driver does not list them. Asked once a second at most, else the last answer is returned."""
         if now - self._at >= PACE:
             self._at, self._last = now, self._ask(handle)
         return self._last
 
     def _ask(self, handle: Any) -> list[ProcessUse] | None:
         found: dict[tuple[int, int | None], float | None] = {}
-        told = False
+        listable = False
         for room in self._lists:
             try:
                 listed = room.filled(lambda call, count, array: call(handle, count, array))
             except self._nvml.NVMLError:
                 continue
-            told = True
+            listable = True
             for process in listed:
                 instance, used = int(process.gpuInstanceId), int(process.usedGpuMemory)
                 key = (int(process.pid), None if instance == NO_INSTANCE else instance)
                 found[key] = found.get(key) if used == NOT_AVAILABLE else max(float(used), found.get(key) or 0.0)
-        if not told:
+        if not listable:
             return None
         shares = dict(self._shares(handle))
         return [

@@ -1,4 +1,4 @@
-"""One position in the driver's list: everything about the GPU there happens in a lane of its own."""
+"""One position in the driver's list: the GPU there is read in its own lane."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from exporter.background.lane import Lane
 from exporter.model import Reading
-from exporter.sources.nvml.board import LOOK_SECONDS, Board, BoardReading
+from exporter.sources.nvml.board import POLL_SECONDS, BoardReading, GpuReader
 from exporter.sources.nvml.library import LOST, text
 from exporter.sources.nvml.xid import XidWatch
 
@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is read, and of which boards."""
+class ReadOptions:
+    """What is read, and from which boards (``only``: by UUID)."""
 
     gpm: bool
     processes_only: bool
@@ -27,13 +27,13 @@ class Wanted:
 
 
 class Slot:
-    """Finds its GPU anew at each look, so that another one in its place is noticed."""
+    """Finds its GPU again at each poll, so that another one in its place is noticed."""
 
-    def __init__(self, nvml: Any, index: int, wanted: Wanted, xids: XidWatch | None) -> None:
+    def __init__(self, nvml: Any, index: int, wanted: ReadOptions, xids: XidWatch | None) -> None:
         self._nvml, self.index, self._wanted, self._xids = nvml, index, wanted, xids
-        self.uuid = ""  # as last seen, for messages about a GPU that does not say it any more
+        self.uuid = ""  # as last seen, for messages about a GPU that no longer answers
         self.lane: Lane[BoardReading | None] = Lane(f"nvml-{index}")
-        self._board: Board | None = None
+        self._board: GpuReader | None = None
         self._handle: Any = None  # None: to be found
         self._found = float("-inf")
 
@@ -58,26 +58,26 @@ class Slot:
         return made
 
     def _find(self, now: float) -> Any:
-        """The handle of the GPU, which is told by its UUID."""
-        if self._handle is None or now - self._found >= LOOK_SECONDS:
+        """The handle of the GPU, which is identified by its UUID."""
+        if self._handle is None or now - self._found >= POLL_SECONDS:
             self._handle = None
             handle = self._nvml.nvmlDeviceGetHandleByIndex(self.index)
             self.uuid = text(self._nvml.nvmlDeviceGetUUID(handle))
             self._handle, self._found = handle, now
         return self._handle
 
-    def _board_of(self, handle: Any, uuid: str) -> Board:
+    def _board_of(self, handle: Any, uuid: str) -> GpuReader:
         if self._board is not None and self._board.entity.uuid == uuid:
             return self._board
         self.drop()
         wanted = self._wanted
-        board = Board(self._nvml, handle, uuid, self.index, gpm=wanted.gpm, processes_only=wanted.processes_only)
+        board = GpuReader(self._nvml, handle, uuid, self.index, gpm=wanted.gpm, processes_only=wanted.processes_only)
         log.info("GPU %d is %s (%s), GPM %s", self.index, board.model, uuid, "yes" if board.gpm else "no")
         self._board = board
         return board
 
     def drop(self) -> None:
-        """Free what is held of the GPU. In the lane's thread, or while the lane is idle."""
+        """Release the GPU. In the lane's thread, or while the lane is idle."""
         if self._board is not None:
             if self._xids is not None:
                 self._xids.forget(self._board.entity.uuid)

@@ -22,29 +22,29 @@ from exporter.model import (
     Reading,
     SourceError,
 )
-from exporter.sources.nvml import complaints
+from exporter.sources.nvml import problems
 from exporter.sources.nvml.board import BoardReading
 from exporter.sources.nvml.context import SLOW_SECONDS
 from exporter.sources.nvml.library import load, open_library
-from exporter.sources.nvml.slot import Slot, Wanted
+from exporter.sources.nvml.slot import ReadOptions, Slot
 from exporter.sources.nvml.xid import XidWatch
 
 log = logging.getLogger(__name__)
-DEADLINE = 2.0  # seconds for all GPUs of one read together; one that takes longer is given up
+DEADLINE = 2.0  # seconds for all GPUs of one read together; one that takes longer is left out
 HEAD_START = 0.004  # seconds before the next GPU is begun too: side by side they would fight for the interpreter
-REOPEN_SECONDS = 30.0  # a GPU is missing for so long: the library is opened anew; twice as long each time it is in vain
+REOPEN_SECONDS = 30.0  # with a GPU missing: then the library is reopened; doubles while that does not help
 REOPEN_LONGEST = 600.0  # because it costs every other GPU some windows of its measurement
 
 
 @dataclass(slots=True)
 class _Gathered:
-    """What one read brought so far."""
+    """The results of one read so far."""
 
     devices: list[Device] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     processes: list[ProcessUse] | None = None
-    seen: set[str] = field(default_factory=set)  # GPUs that were read, hang, or are complained about
+    seen: set[str] = field(default_factory=set)  # GPUs that were read, hang, or have a problem
     links: dict[Entity | Part, Mapping[int, LinkState]] = field(default_factory=dict)
     failed: bool = False  # some GPU answers with an error
 
@@ -77,12 +77,12 @@ class NvmlSource:
         """``gpm`` False: the claim and the context only. ``processes_only``: who holds GPUs, beside another source that
         reads the rest. ``only``: which boards, by UUID. Opens at the first read."""
         self._nvml = nvml
-        self._wanted = Wanted(gpm and not processes_only, processes_only, only)
+        self._wanted = ReadOptions(gpm and not processes_only, processes_only, only)
         self._wall, self._deadline = wall, deadline
         self._open = False
         self._slots: dict[int, Slot] = {}  # by the driver's index
         self._xids: XidWatch | None = None
-        self._late: list[tuple[str, int]] = []  # Xids that came before the library was opened anew
+        self._late: list[tuple[str, int]] = []  # Xids that came before the library was reopened
         self._known: dict[str, Device] = {}  # boards as last read, by UUID
         self._backoff = Backoff(REOPEN_SECONDS, REOPEN_LONGEST)
         self._reopen_at: float | None = None
@@ -91,7 +91,7 @@ class NvmlSource:
         """Everything since the last read. SourceError when the driver as a whole cannot be read."""
         wall = self._wall()  # at ``now``: what follows may take its time
         if self._reopen_at is not None and now >= self._reopen_at and not self._stuck():
-            log.info("opening the driver's library anew: a GPU is missing")
+            log.info("reopening the driver's library: a GPU is missing")
             self._shut()
             self._reopen_at = None
         self._ensure_open()
@@ -126,10 +126,10 @@ class NvmlSource:
         try:
             count = self._nvml.nvmlDeviceGetCount()
         except self._nvml.NVMLError as error:
-            self._give_up()
+            self._close_for_retry()
             raise SourceError(f"the NVIDIA driver does not list its GPUs: {error}", "nvidia-smi; dmesg") from error
         if count == 0:
-            self._give_up()
+            self._close_for_retry()
             raise SourceError(
                 "the NVIDIA driver lists no GPU", "check `lspci -d 10de:`; in a container NVIDIA_VISIBLE_DEVICES=all"
             )
@@ -146,7 +146,7 @@ class NvmlSource:
                 slot.lane.done(HEAD_START)
                 running.append(slot)
             else:
-                self._complain(gathered, slot, complaints.hung(slot.index, slot.uuid, self._deadline))
+                self._add_problem(gathered, slot, problems.hung(slot.index, slot.uuid, self._deadline))
         deadline = time.monotonic() + self._deadline
         for slot in running:
             self._collect(gathered, slot, max(0.0, deadline - time.monotonic()))
@@ -155,31 +155,31 @@ class NvmlSource:
     def _collect(self, gathered: _Gathered, slot: Slot, patience: float) -> None:
         if not slot.lane.done(patience):
             slot.lane.abandon()  # what it brings in the end is of another moment
-            self._complain(gathered, slot, complaints.hung(slot.index, slot.uuid, self._deadline))
+            self._add_problem(gathered, slot, problems.hung(slot.index, slot.uuid, self._deadline))
             return
         try:
             made = slot.lane.take()
         except self._nvml.NVMLError as error:
-            self._complain(gathered, slot, complaints.unreadable(slot.index, slot.uuid, error))
+            self._add_problem(gathered, slot, problems.unreadable(slot.index, slot.uuid, error))
             gathered.failed = True
         except Exception as error:  # costs this GPU, not the others
-            log.exception("GPU %d failed in a way that was not foreseen", slot.index)
-            self._complain(gathered, slot, complaints.unforeseen(slot.index, slot.uuid, error))
+            log.exception("GPU %d: unexpected error", slot.index)
+            self._add_problem(gathered, slot, problems.unexpected(slot.index, slot.uuid, error))
         else:
             gathered.seen.add(slot.uuid)
             if made is not None:
                 gathered.add(made)
                 self._known[slot.uuid] = made.devices[0]
 
-    def _complain(self, gathered: _Gathered, slot: Slot, problem: Problem) -> None:
+    def _add_problem(self, gathered: _Gathered, slot: Slot, problem: Problem) -> None:
         gathered.seen.add(slot.uuid)
         if not slot.uuid or self._wanted.only(slot.uuid):
             gathered.problems.append(problem)
 
     def _note_missing(self, now: float, gathered: _Gathered) -> None:
-        """Boards that came back are listed after a new initialization only."""
+        """A board that came back is listed only after the library is reopened."""
         gone = sorted(self._known.keys() - gathered.seen)
-        gathered.problems += (complaints.unlisted(uuid) for uuid in gone)
+        gathered.problems += (problems.unlisted(uuid) for uuid in gone)
         if not gone and not gathered.failed:
             self._backoff.worked()
             self._reopen_at = None
@@ -193,9 +193,7 @@ class NvmlSource:
             if board is None:
                 log.warning("Xid %d of %s, which was never read", code, uuid)
                 continue
-            if (
-                board.entity not in listed
-            ):  # it is lost, which the Xid explains: listed once more, so that it is counted
+            if board.entity not in listed:  # lost, as the Xid explains: listed once more, so that the Xid counts
                 listed.add(board.entity)
                 gathered.devices.append(board)
             gathered.readings.append(Reading(board.entity, "xid", now, 1.0, None, None, str(code)))
@@ -209,8 +207,8 @@ class NvmlSource:
     def _stuck(self) -> bool:
         return any(slot.lane.busy for slot in self._slots.values())
 
-    def _give_up(self) -> None:
-        """Shut, to begin anew at the next read; not while a call hangs: each time would leave one thread more."""
+    def _close_for_retry(self) -> None:
+        """Close, so that the next read opens again; not while a call hangs: each attempt would leave a thread."""
         if not self._stuck():
             self._shut()
 

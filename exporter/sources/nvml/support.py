@@ -37,16 +37,18 @@ def ask(nvml: Any, handle: Any) -> Support:
     try:
         if nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
             return Support(None)
-        code, said = NOT_SUPPORTED, ""
+        code, reason = NOT_SUPPORTED, ""
     except nvml.NVMLError as error:
         if error.value in LOST:
             raise
-        code, said = error.value, str(error)
+        code, reason = error.value, str(error)
     if code == NO_PERMISSION:
         return Support(Absence.NOT_PERMITTED, "the driver refuses GPM to this user", PERMISSION_REMEDY)
     if code not in _UNABLE:
-        why = f"the driver does not say whether the GPU has GPM: {said}"
-        return Support(Absence.ERROR, why, "it is asked again once a second; nvidia-smi -q and dmesg may say more")
+        why = f"the driver does not say whether the GPU has GPM: {reason}"
+        return Support(
+            Absence.ERROR, why, "the exporter asks again once a second; nvidia-smi -q and dmesg may say more"
+        )
     return Support(Absence.NOT_SUPPORTED, *_lacking(nvml, handle, code))
 
 

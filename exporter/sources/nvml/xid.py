@@ -64,7 +64,7 @@ class XidWatch:
         return None
 
     def forget(self, uuid: str) -> None:
-        """The board is lost: it is registered anew when it is back. What is still to come of it is counted."""
+        """The board is lost: it is registered again when it is back. Its Xids until then are counted."""
         self._watched.discard(uuid)
 
     def drain(self) -> list[tuple[str, int]]:

@@ -26,9 +26,9 @@ from typing import IO, Any, cast
 
 from exporter.model import Device, Entity
 from exporter.sources.replay.json_stream import JsonStream
-from exporter.sources.replay.launch import Limits, occupancy, reserved_shared, resident_blocks, sm_share
-from exporter.sources.replay.rank_files import open_ranks, told
-from exporter.sources.replay.traces import TraceError, Track
+from exporter.sources.replay.launch import SmLimits, occupancy, reserved_shared, resident_blocks, sm_share
+from exporter.sources.replay.rank_files import naming_file, open_ranks
+from exporter.sources.replay.traces import GpuTrace, TraceError
 from exporter.sources.timeline import Copy, Direction, Kernel, StepFunction, build
 
 _SPAN = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "cpu_op", "user_annotation"})
@@ -53,7 +53,7 @@ def _doubles() -> array[float]:
 
 @dataclass(slots=True)
 class _Gpu:
-    """What one GPU of one file did; columns, as there may be millions of kernels. NaN: not told."""
+    """What one GPU of one file did; columns, as there may be millions of kernels. NaN: not in the trace."""
 
     starts: array[float] = field(default_factory=_doubles)  # seconds
     ends: array[float] = field(default_factory=_doubles)
@@ -85,8 +85,8 @@ class _Rank:
     damaged: int = 0  # events on a GPU without a valid time
 
 
-def read_kineto(path: Path) -> list[Track]:
-    """One track a GPU, in the order of ranks. Raises TraceError."""
+def read_kineto(path: Path) -> list[GpuTrace]:
+    """One trace per GPU, in the order of ranks. Raises TraceError."""
     ranks = [_read(name, file) for name, file in open_ranks(path)]
     ranks = [rank for rank in ranks if rank.gpus]
     if not ranks:
@@ -99,7 +99,7 @@ def read_kineto(path: Path) -> list[Track]:
     ends = [rank.end + offset for rank, offset in zip(ranks, offsets, strict=True)]
     together = max(begins) < min(ends)
     note = () if together or len(ranks) == 1 else ("the ranks' clocks differ: each starts at zero",)
-    tracks: list[Track] = []
+    tracks: list[GpuTrace] = []
     for label, rank, offset in zip(labels, ranks, offsets, strict=True):
         origin = min(begins) - offset if together else rank.start
         for device, gpu in sorted(rank.gpus.items()):
@@ -108,23 +108,23 @@ def read_kineto(path: Path) -> list[Track]:
 
 
 def _labels(path: Path, ranks: Sequence[_Rank]) -> list[int]:
-    """The rank of each file; files that do not tell theirs get the numbers that are free, in order."""
-    told: dict[int, str] = {}
+    """The rank of each file; files without one get the free numbers, in order."""
+    taken: dict[int, str] = {}
     for rank in ranks:
         if rank.rank is not None:
-            if rank.rank in told:
+            if rank.rank in taken:
                 raise TraceError(
-                    f"{path}: {told[rank.rank]} and {rank.name} are both rank {rank.rank}: keep one file per rank, "
+                    f"{path}: {taken[rank.rank]} and {rank.name} are both rank {rank.rank}: keep one file per rank, "
                     "or two GPUs would have the same identity"
                 )
-            told[rank.rank] = rank.name
-    free = (number for number in count() if number not in told)
+            taken[rank.rank] = rank.name
+    free = (number for number in count() if number not in taken)
     return [next(free) if rank.rank is None else rank.rank for rank in ranks]
 
 
 def _read(name: str, file: IO[bytes]) -> _Rank:
     rank = _Rank(name)
-    with told(name), TextIOWrapper(file, encoding="utf-8", errors="replace") as text:
+    with naming_file(name), TextIOWrapper(file, encoding="utf-8", errors="replace") as text:
         stream = JsonStream(text)
         for key, value in stream.members("traceEvents"):
             _member(rank, key, value)
@@ -198,7 +198,7 @@ def _kernel(gpu: _Gpu, start: float, end: float, name: str, args: Mapping[str, A
 
 
 def _number(value: object) -> float:
-    """NaN when it is none, or not a size: libkineto divides by a number of SMs that it may not know."""
+    """NaN if it is not a number, or not a size: libkineto divides by a number of SMs that it may not know."""
     return float(value) if isinstance(value, int | float) and 0 <= value < 1e300 else _NAN
 
 
@@ -209,7 +209,9 @@ def _product(sizes: object) -> float | None:
     return float(math.prod(known)) if len(known) == len(sizes) else None
 
 
-def _track(index: int, label: int, rank: _Rank, device: int, gpu: _Gpu, origin: float, notes: tuple[str, ...]) -> Track:
+def _track(
+    index: int, label: int, rank: _Rank, device: int, gpu: _Gpu, origin: float, notes: tuple[str, ...]
+) -> GpuTrace:
     properties = rank.properties.get(device, {})
     length = rank.end - origin
     waits = sorted((max(0.0, start - origin), end - origin, 1.0) for start, end in rank.loader)
@@ -218,7 +220,7 @@ def _track(index: int, label: int, rank: _Rank, device: int, gpu: _Gpu, origin: 
         notes = (*notes, "the trace does not say how many SMs this GPU has: SM active may be absent")
     if rank.damaged:
         notes = (*notes, f"{rank.damaged} GPU events without a valid time or device were ignored")
-    return Track(
+    return GpuTrace(
         Device(Entity(f"TRACE-rank{label}-gpu{device}"), str(index), model=str(properties.get("name", ""))),
         build(_kernels(gpu, origin, properties), _copies(gpu, origin), duration=length, levels=levels),
         notes,
@@ -232,7 +234,7 @@ def _copies(gpu: _Gpu, origin: float) -> Iterator[Copy]:
 
 def _kernels(gpu: _Gpu, origin: float, properties: Mapping[str, Any]) -> Iterator[Kernel]:
     sms, most = _count(properties.get("numSms")), _count(properties.get("maxThreadsPerMultiprocessor"))
-    limits = Limits(
+    limits = SmLimits(
         warps=most // 32 if most else None,
         registers=_count(properties.get("regsPerMultiprocessor")),
         shared=_count(properties.get("sharedMemPerMultiprocessor")),
@@ -260,9 +262,9 @@ def _kernels(gpu: _Gpu, origin: float, properties: Mapping[str, Any]) -> Iterato
 
 
 def _resident(
-    limits: Limits, per_sm: float, threads: float, estimate: float, registers: float, shared: float
+    limits: SmLimits, per_sm: float, threads: float, estimate: float, registers: float, shared: float
 ) -> float | None:
-    """Blocks at once on an SM: by the profiler's estimate, else by what a block takes. None when it cannot be told."""
+    """Blocks at once on an SM: by the profiler's estimate, else by what a block takes. None when it is not known."""
     if not limits.warps or not threads > 0:
         return None
     if estimate > 0:

@@ -17,7 +17,7 @@ RESERVED_SHARED = 1024  # bytes of shared memory that each block takes besides i
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SmLimits:
     """What one SM holds. None: not known."""
 
     warps: int | None = None
@@ -32,11 +32,11 @@ def reserved_shared(major: int | None) -> int:
     return 0 if major is not None and major < 8 else RESERVED_SHARED
 
 
-def resident_blocks(limits: Limits, threads: int, registers: int, shared: int) -> int | None:
+def resident_blocks(limits: SmLimits, threads: int, registers: int, shared: int) -> int | None:
     """Blocks of a kernel that fit on an SM at once, ``shared`` in bytes a block.
 
     None unless the limits of warps, registers and shared memory are all known: each can be the one that counts. The
-    limit of blocks counts for tiny blocks only; not every trace tells it.
+    limit of blocks counts for tiny blocks only; not every trace has it.
     """
     if not (limits.warps and limits.registers and limits.shared):
         return None

@@ -4,7 +4,7 @@ Times are nanoseconds. Tables and columns differ between versions: what is missi
 kinds: cupti_activity.h, CUpti_ActivityMemcpyKind. A kernel names its GPU by the CUDA ordinal of its process, which
 depends on that process's CUDA_VISIBLE_DEVICES. Which GPU that is, TARGET_INFO_CUDA_DEVICE says (pid, cudaId -> gpuId,
 the ``id`` in TARGET_INFO_GPU), or in older exports ``cuDevice`` in TARGET_INFO_GPU. ``id`` is no ordinal: it can run
-the other way round. Where neither tells, only what all GPUs of the export have in common is known.
+the other way round. Where neither is there, only what all GPUs of the export have in common is known.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from exporter.model import Device, Entity
-from exporter.sources.replay.launch import Limits, occupancy, reserved_shared, resident_blocks, sm_share
-from exporter.sources.replay.traces import TraceError, Track
+from exporter.sources.replay.launch import SmLimits, occupancy, reserved_shared, resident_blocks, sm_share
+from exporter.sources.replay.traces import GpuTrace, TraceError
 from exporter.sources.timeline import Copy, Direction, Kernel, build
 
 _KERNELS, _COPIES = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -36,14 +36,14 @@ _SCALE = 1e-9
 
 
 class _Place(NamedTuple):
-    """How kernels and copies name a GPU. ``pid`` None: all processes number them alike, or it is not told."""
+    """How kernels and copies name a GPU. ``pid`` None: all processes number them alike, or that is not known."""
 
     ordinal: int
     pid: int | None
 
 
-def read_nsight(path: Path) -> list[Track]:
-    """One track a GPU on which kernels ran. Raises TraceError."""
+def read_nsight(path: Path) -> list[GpuTrace]:
+    """One trace per GPU on which kernels ran. Raises TraceError."""
     try:
         connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
     except sqlite3.Error as error:
@@ -57,7 +57,7 @@ def read_nsight(path: Path) -> list[Track]:
         connection.close()
 
 
-def _read(path: Path, db: sqlite3.Connection) -> list[Track]:
+def _read(path: Path, db: sqlite3.Connection) -> list[GpuTrace]:
     tables = {str(row[0]) for row in db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
     if _KERNELS not in tables:
         raise TraceError(
@@ -77,7 +77,7 @@ def _read(path: Path, db: sqlite3.Connection) -> list[Track]:
 
 
 def _span(db: sqlite3.Connection, tables: set[str]) -> tuple[int, int]:
-    """From the first to the last thing that happened, on host or GPU."""
+    """From the first to the last event, on host or GPU."""
     spans = []
     for table in tables:
         if table.startswith("CUPTI_ACTIVITY_KIND_") and {"start", "end"} <= _columns(db, table):
@@ -91,8 +91,8 @@ def _gpus(db: sqlite3.Connection, tables: set[str]) -> list[tuple[Mapping[str, A
     """Each GPU on which kernels ran: its row of TARGET_INFO_GPU as far as known, and where it is named."""
     rows = _rows(db, _GPUS) if _GPUS in tables else []
     used = [table for table in (_KERNELS, _COPIES) if table in tables]
-    told = _ORDINALS in tables and all("globalPid" in _columns(db, table) for table in used)
-    ordinals = _rows(db, _ORDINALS) if told else []
+    by_process = _ORDINALS in tables and all("globalPid" in _columns(db, table) for table in used)
+    ordinals = _rows(db, _ORDINALS) if by_process else []
     pid = _PID if ordinals else "NULL"
     gpus: dict[object, tuple[Mapping[str, Any], list[_Place]]] = {}
     for table in used:
@@ -136,7 +136,7 @@ def _track(
     places: Sequence[_Place],
     start: int,
     end: int,
-) -> Track:
+) -> GpuTrace:
     notes = () if facts.get("smCount") else ("the export does not say how many SMs this GPU has: SM active is absent",)
     bus, uuid = str(facts.get("busLocation") or ""), str(facts.get("uuid") or "")
     if uuid and not uuid.startswith("GPU-"):
@@ -151,7 +151,7 @@ def _track(
     )
     kernels = (kernel for place in places for kernel in _kernels(db, place, facts, start))
     copies = (copy for place in places for copy in _copies(db, tables, place, start))
-    return Track(device, build(kernels, copies, duration=(end - start) * _SCALE), notes)
+    return GpuTrace(device, build(kernels, copies, duration=(end - start) * _SCALE), notes)
 
 
 def _where(place: _Place) -> str:
@@ -162,7 +162,7 @@ def _where(place: _Place) -> str:
 
 def _kernels(db: sqlite3.Connection, place: _Place, facts: Mapping[str, Any], origin: int) -> Iterator[Kernel]:
     sms, most = facts.get("smCount") or None, facts.get("maxWarpsPerSm") or None
-    limits = Limits(
+    limits = SmLimits(
         most,
         facts.get("maxBlocksPerSm"),
         facts.get("maxRegistersPerSm"),

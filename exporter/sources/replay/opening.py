@@ -1,4 +1,4 @@
-"""What kind of file is it? By its content, not its name; then the source that plays it."""
+"""Opens a trace or recording: finds the kind of file by its content, and makes the source that plays it."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from exporter.sources.replay.traces import TraceError
 
 def open_ranks(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     """(name, open file) of every trace in a file, folder or archive. Raises TraceError."""
-    with told(str(path)):
+    with naming_file(str(path)):
         if path.is_dir():
             found = sorted(each for each in path.iterdir() if _is_trace(each.name))
             if not found:
@@ -56,7 +56,7 @@ def _unpacked(name: str, file: IO[bytes]) -> IO[bytes]:
 
 
 @contextmanager
-def told(name: str) -> Iterator[None]:
+def naming_file(name: str) -> Iterator[None]:
     """Whatever reading a file raises, as a TraceError about ``name``."""
     try:
         yield

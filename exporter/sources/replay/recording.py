@@ -80,7 +80,7 @@ class RecordingSource:
     """Plays a recording, at its own pace on the clock that it is read with; reads the file as it goes."""
 
     def __init__(self, name: str, path: Path, *, loop: bool) -> None:
-        """Reads the head of the file. TraceError when this is no recording, or there is no batch in it."""
+        """Reads the head of the file. TraceError if this is not a recording, or has no batch."""
         self.name = name
         self._path = path
         self._loop = loop
@@ -135,7 +135,7 @@ class RecordingSource:
 
 
 def _merged(sources: Iterable[Sequence[Device]]) -> list[Device]:
-    """Each entity once, though several sources were recorded: the first one's facts, everybody's fields."""
+    """Each entity once, though several sources were recorded: the facts of the first, the fields of all."""
     merged: dict[Entity, Device] = {}
     for device in (device for listed in sources for device in listed):
         known = merged.get(device.entity, device)

@@ -1,4 +1,4 @@
-"""What a trace reader yields."""
+"""The result of reading a trace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class TraceError(SourceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Track:
+class GpuTrace:
     """One GPU of a trace."""
 
     device: Device

@@ -1,4 +1,4 @@
-"""Whose a sample is: from its labels to an entity and the static facts about it."""
+"""From the labels of a sample to its entity and the static facts about it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _ELSEWHERE = ("nvlink", "nvswitch", "cpu", "cpucore")  # rows about parts of a G
 _PREFIXES = ("DCGM_FI_", "DCGM_EXP_")
 
 
-class Row(NamedTuple):
-    """The GPU or GPU instance of one sample, and what its labels tell about it. ``gpu``: DCGM's index, for people."""
+class GpuLabels(NamedTuple):
+    """The GPU or GPU instance of one sample, and the facts in its labels. ``gpu``: DCGM's index, for people."""
 
     entity: Entity
     gpu: str = ""
@@ -25,9 +25,9 @@ class Row(NamedTuple):
     driver_version: str = ""
     mig_profile: str = ""
 
-    def merged(self, other: Row) -> Row:
-        """This row, what it lacks taken from the other."""
-        return Row(self.entity, *(mine or theirs for mine, theirs in zip(self[1:], other[1:], strict=True)))
+    def merged(self, other: GpuLabels) -> GpuLabels:
+        """These labels, completed from the other's."""
+        return GpuLabels(self.entity, *(mine or theirs for mine, theirs in zip(self[1:], other[1:], strict=True)))
 
 
 def is_gpu_family(name: str) -> bool:
@@ -40,7 +40,7 @@ def is_elsewhere(labels: Mapping[str, str]) -> bool:
     return any(labels.get(name) for name in _ELSEWHERE)
 
 
-def row(labels: Mapping[str, str]) -> Row | None:
+def row(labels: Mapping[str, str]) -> GpuLabels | None:
     """None when the labels name no GPU by its UUID.
 
     Time-slicing appends the replica to the UUID (``GPU-...::3``, field case 46): it is the same GPU.
@@ -51,7 +51,7 @@ def row(labels: Mapping[str, str]) -> Row | None:
     instance = labels.get("GPU_I_ID", "")
     if instance and not (instance.isascii() and instance.isdecimal() and len(instance) <= 9):
         return None
-    return Row(
+    return GpuLabels(
         Entity(uuid, int(instance) if instance else None),
         gpu=labels.get("gpu", ""),
         model=_first(labels, _MODEL),

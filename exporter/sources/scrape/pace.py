@@ -1,4 +1,4 @@
-"""The interval that a mean stands for, when the exporter that printed it does not say."""
+"""The interval that a mean covers, which the page of the other exporter does not state."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from exporter.model import Entity
 _REMEMBERED = 8  # gaps
 
 
-class Pace:
-    """Remembers when reads were tried, and when each entity was last read.
+class ReadPace:
+    """Remembers when reads were attempted, and when each entity was last read.
 
     The usual pace is the median of the recent gaps between tries, failed ones among them: neither an outage nor one
     late read moves it.
@@ -26,7 +26,7 @@ class Pace:
         self._ends: dict[Entity, float] = {}
 
     def tried(self, now: float) -> None:
-        """A read begins."""
+        """Call at the start of a read."""
         gap = 0.0 if self._tried is None else now - self._tried
         self._usual = median_low(self._gaps) if self._gaps else gap
         self._tried = now
@@ -34,7 +34,7 @@ class Pace:
             self._gaps.append(gap)
 
     def start(self, entity: Entity, now: float) -> float | None:
-        """Where the interval of ``entity`` that ends now begins; None at its first read, which has none."""
+        """The start of the interval of ``entity`` that ends now, in seconds; None at its first read."""
         before = self._ends.get(entity)
         if before is None or before >= now or not self._usual:
             return None
@@ -46,5 +46,5 @@ class Pace:
         return entity in self._ends
 
     def ended(self, entities: Iterable[Entity], now: float) -> None:
-        """A read has brought these."""
+        """Call at the end of a read, with the entities on the page."""
         self._ends.update(dict.fromkeys(entities, now))

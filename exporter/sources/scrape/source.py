@@ -1,20 +1,19 @@
-"""The source ``dcgm-exporter``: builds on an exporter that already runs."""
+"""The source ``dcgm-exporter``: reads the page of an exporter that already runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from exporter.fields import CLOCK_EVENTS, FIELDS, Kind
 from exporter.model import Absence, Batch, Device, Entity, Problem, Reading
-from exporter.sources.scrape.boards import Value
 from exporter.sources.scrape.client import Fetcher, Page
-from exporter.sources.scrape.gathering import Gathered, gather
-from exporter.sources.scrape.identity import Row
-from exporter.sources.scrape.looks import no_gpus
-from exporter.sources.scrape.pace import Pace
+from exporter.sources.scrape.errors import no_gpus
+from exporter.sources.scrape.gathering import Gathered, Value, gather
+from exporter.sources.scrape.identity import GpuLabels
+from exporter.sources.scrape.pace import ReadPace
 from exporter.sources.scrape.target import parse_target
 from exporter.sources.scrape.text import parse
-from exporter.sources.scrape.xid import XidWatch
+from exporter.trust import range_fault
 
 TIMEOUT = 0.8  # seconds: within the default sampling interval of one
 _KNOWN_EVENTS = sum(CLOCK_EVENTS)
@@ -25,10 +24,10 @@ class ExporterSource:
 
     What it cannot know, and what follows:
 
-    - Ratios and rates on the page are means over a window that the page does not tell. Each is taken as the mean from
+    - Ratios and rates on the page are means over a window that the page does not state. Each is taken as the mean from
       the end of the previous read to this one. The first read of a GPU has no such interval and gives none of them.
       After an outage only the usual time between reads is counted; what was in between stays unknown.
-    - dcgm-exporter collects every 30 seconds unless told otherwise (``-c``, in milliseconds). Between its collections
+    - dcgm-exporter collects every 30 seconds unless configured otherwise (``-c``, in milliseconds). Between collections
       the same page comes again, and counts again. Profiling values, which DCGM averages between collections, come late
       by that time, and their totals are right over minutes; the claim is one sample of at most a second for all of
       it. Shorter stalls are not seen. For more, lower ``-c``.
@@ -41,8 +40,8 @@ class ExporterSource:
         """``timeout``: seconds for one whole fetch. ``fetch`` replaces HTTP. ValueError: the URL is not one."""
         self._target = parse_target(url)
         self._fetch = fetch or Fetcher(self._target, timeout)
-        self._pace = Pace()
-        self._xids = XidWatch()
+        self._pace = ReadPace()
+        self._xids = LastXids()
 
     def read(self, now: float) -> Batch:
         """Fetch the page and read it. SourceError when there is none, or no GPU on it."""
@@ -85,7 +84,7 @@ class ExporterSource:
         yield from self._xids.readings(codes, known, now)
 
     def _lacking(self, page: Gathered) -> Iterator[Problem]:
-        """Said once for the page: the most telling field is off in that exporter's default file."""
+        """One problem for the whole page: the most important field is off in that exporter's default file."""
         if any(field == "sm" for _, field in page.values):
             return
         yield Problem(
@@ -104,7 +103,7 @@ def _devices(page: Gathered) -> Iterator[Device]:
         yield _device(row, frozenset(fields[entity]), entity.gpu_instance is None and entity.uuid in cut)
 
 
-def _device(row: Row, fields: frozenset[str], mig_enabled: bool) -> Device:
+def _device(row: GpuLabels, fields: frozenset[str], mig_enabled: bool) -> Device:
     return Device(
         entity=row.entity,
         index=row.gpu,
@@ -137,3 +136,39 @@ def _clock_events(entity: Entity, value: Value, now: float, rejected: dict[tuple
         rejected[key] = rejected.get(key, 0) + 1
     for bit, label in CLOCK_EVENTS.items():
         yield Reading(entity, "clock_event", now, float(bool(mask & bit)), label=label)
+
+
+class LastXids:
+    """Turns a gauge that holds the last Xid code into events. Remembers the last code of each board and instance.
+
+    dcgm-exporter prints the code of the last Xid until it restarts (field case 40), and nothing before the first. An
+    event is a change to a code other than 0. A second Xid with the same code changes nothing, so it cannot be seen. The
+    code in the first read is of unknown age and is not an event.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[Entity, float] = {}
+
+    def readings(
+        self, found: Mapping[Entity, float | Absence], known: frozenset[Entity], now: float
+    ) -> Iterator[Reading]:
+        """Events since the last read, one for each new code of a board, on the board; else why there is no code.
+
+        ``found``: what was printed, by the entity of the row. ``known``: entities of which there was an earlier read.
+        """
+        events: dict[tuple[str, str], Reading] = {}
+        for entity, code in found.items():
+            board = Entity(entity.uuid)
+            if isinstance(code, Absence):
+                yield Reading(board, "xid", now, None, absence=code)
+            elif not code.is_integer():
+                yield Reading(board, "xid", now, None, absence=Absence.NOT_A_NUMBER)
+            elif (fault := range_fault(FIELDS["xid"], code)) is not None:
+                yield Reading(board, "xid", now, None, absence=fault)
+            else:
+                changed = code != self._last.get(entity, 0.0)
+                self._last[entity] = code
+                if changed and code and entity in known:
+                    label = str(int(code))
+                    events[(entity.uuid, label)] = Reading(board, "xid", now, 1.0, label=label)
+        yield from events.values()

@@ -1,4 +1,4 @@
-"""The URL of a page, checked and taken apart."""
+"""The URL of a page, checked and parsed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """Where to ask and for what. ``credentials``: the value of an Authorization header, or empty."""
+class PageTarget:
+    """A parsed URL. ``credentials``: the value of an Authorization header, or empty."""
 
     scheme: str
     host: str
@@ -24,7 +24,7 @@ class Target:
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """What credentials are for (RFC 6454)."""
+        """The origin that credentials belong to (RFC 6454)."""
         return (self.scheme, self.host, self.port)
 
     @property
@@ -38,8 +38,8 @@ class Target:
         return f"{self.scheme}://{self.netloc}{self.path.partition('?')[0]}"
 
 
-def parse_target(url: str) -> Target:
-    """Take a URL apart. Without a path, /metrics is meant. ValueError says what is wrong with it."""
+def parse_target(url: str) -> PageTarget:
+    """Parse a URL; the path defaults to /metrics. ValueError says what is wrong with it."""
     if not url:
         raise ValueError(f"no URL given; expected one such as {EXAMPLE}")
     if not _ALLOWED.fullmatch(url):
@@ -56,16 +56,16 @@ def parse_target(url: str) -> Target:
     if port == 0:
         raise ValueError("the URL's port is 0")
     path = (parts.path or "/metrics") + (f"?{parts.query}" if parts.query else "")
-    return Target(parts.scheme, parts.hostname, port or _PORTS[parts.scheme], path, _credentials(parts))
+    return PageTarget(parts.scheme, parts.hostname, port or _PORTS[parts.scheme], path, _credentials(parts))
 
 
-def redirected(target: Target, location: str) -> Target:
-    """Where an answer sends us. Credentials stay with their origin. ValueError when we do not go there."""
+def redirected(target: PageTarget, location: str) -> PageTarget:
+    """The target of a redirect. Credentials stay with their origin. ValueError if it is not followed."""
     found = parse_target(urljoin(f"{target.scheme}://{target.netloc}{target.path}", location))
     if target.scheme == "https" and found.scheme == "http":
         raise ValueError("from https to http")
     own = target.credentials if found.origin == target.origin else ""
-    return Target(found.scheme, found.host, found.port, found.path, found.credentials or own)
+    return PageTarget(found.scheme, found.host, found.port, found.path, found.credentials or own)
 
 
 def _credentials(parts: SplitResult) -> str:

@@ -1,4 +1,4 @@
-"""Parses the Prometheus text format, tolerantly: what real exporters print is not always what the format says.
+"""Parses the Prometheus text format, tolerantly: real exporters do not always follow the format.
 
 Seen in captures: title lines between samples, label values that are not escaped (quotes, backslashes, braces), a
 family's HELP and TYPE repeated, ``N/A`` for a value. A line that cannot be read costs that line, and is counted.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Sample(NamedTuple):
+class PageSample(NamedTuple):
     """One line. ``value`` is kept as it was printed: blanks of DCGM are exact integers beyond a float's precision."""
 
     name: str
@@ -23,9 +23,9 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exposition:
-    """What a page says. Timestamps are not kept: they are the other clock's."""
+    """The content of a page. Timestamps are not kept: they are from another clock."""
 
-    samples: tuple[Sample, ...]
+    samples: tuple[PageSample, ...]
     helps: Mapping[str, str]  # by family; the first one counts
     unparseable: int  # lines
 
@@ -51,7 +51,7 @@ _EXEMPLAR = " # {"
 
 def parse(text: str) -> Exposition:
     """Read a page. Never raises; what cannot be read is counted."""
-    samples: list[Sample] = []
+    samples: list[PageSample] = []
     helps: dict[str, str] = {}
     labels: dict[str, Mapping[str, str] | None] = {"": {}}  # a page repeats the same labels once a family
     unparseable = 0
@@ -75,12 +75,12 @@ def parse(text: str) -> Exposition:
         if found is None:
             unparseable += 1
         else:
-            samples.append(Sample(match[1], found, match[3]))
+            samples.append(PageSample(match[1], found, match[3]))
     return Exposition(tuple(samples), helps, unparseable)
 
 
 def _labels(body: str) -> Mapping[str, str] | None:
-    """The pairs between the braces; None when they are none. Of a label given twice the first one counts."""
+    """The pairs between the braces; None if they are malformed. If a label is given twice, the first one counts."""
     found: dict[str, str] = {}
     position = 0 if body.strip() else len(body)
     while position < len(body):

@@ -19,13 +19,13 @@ class TooLargeError(Exception):
 
 
 class Deadline:
-    """A number of seconds from now on."""
+    """A deadline, given in seconds from now."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds that are left; TimeoutError when none are."""
+        """Seconds left; TimeoutError after the deadline."""
         left = self._end - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -53,14 +53,14 @@ class TimedReader(io.RawIOBase):
         return count
 
     def makefile(self, *_: Any, **__: Any) -> io.BufferedReader:
-        """What http.client asks a socket for."""
+        """The file that http.client reads from."""
         return io.BufferedReader(self)
 
 
 def connect(host: str, port: int, deadline: Deadline) -> socket.socket:
     """A TCP connection to the first address that answers; each gets an equal share of the time that is left.
 
-    Raises OSError. The look-up of the name itself cannot be timed: the system's resolver decides how long it tries.
+    Raises OSError. The DNS lookup has no deadline: the system's resolver decides how long it tries.
     """
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     failure: OSError = OSError("the name has no address")

@@ -1,4 +1,4 @@
-"""How a run of like kernels uses the GPU: the channels it keeps busy, and how much."""
+"""How a run of similar kernels uses the GPU: how busy it keeps each channel."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Mix:
         )
 
     def kernel(self, start: float, end: float, *, collective: bool = False) -> Kernel:
-        """It runs from ``start`` to ``end``. The kernel stands for a run of like kernels, back to back."""
+        """It runs from ``start`` to ``end``. The kernel represents a run of similar kernels, back to back."""
         return Kernel(start, end, self.sm, self.occupancy, collective, self._pipes())
 
     def _pipes(self) -> Mapping[str, float]:
@@ -58,7 +58,7 @@ class Mix:
 
 
 NOTHING = Mix(0.0, 0.0).kernel(0.0, 0.0)
-"""A kernel of no length: it makes every channel known, so that a GPU that does nothing reports 0 and not nothing."""
+"""A kernel of no length: it makes every channel known, so that an idle GPU reports 0 rather than nothing."""
 
 GEMM = Mix(sm=0.97, occupancy=0.13, tensor=0.80, fp32=0.02, integer=0.06, dram=0.31)
 ATTENTION = Mix(sm=0.93, occupancy=0.24, tensor=0.47, fp32=0.21, integer=0.12, dram=0.29)

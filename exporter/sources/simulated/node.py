@@ -13,17 +13,17 @@ from exporter.sources.simulated import physics
 from exporter.sources.simulated.mix import NOTHING
 from exporter.sources.simulated.physics import constant
 from exporter.sources.simulated.script import PATTERN, Activity
-from exporter.sources.simulated.workloads import Slice, Workload
+from exporter.sources.simulated.workloads import SimulatedInstance, SimulatedWorkload
 from exporter.sources.timeline import StepFunction, Timeline, build
 
-MODEL = "NVIDIA H100 80GB HBM3"  # that it is made up is said in source_info
+MODEL = "NVIDIA H100 80GB HBM3"  # source_info marks it as simulated
 MIB = 2**20
 MEMORY, RESERVED, CONTEXT = 81559 * MIB, 480 * MIB, 520 * MIB  # bytes; a process' CUDA context takes CONTEXT
 
 
 @dataclass(frozen=True, slots=True)
-class Track:
-    """One device, what was written down for it, and the timeline that follows."""
+class SimulatedGpu:
+    """One device, its activity, and the timeline that follows from it."""
 
     device: Device
     workload: str
@@ -31,15 +31,15 @@ class Track:
     timeline: Timeline
 
 
-def build_node(workloads: Sequence[Workload], gpus: int) -> list[Track]:
-    """That many boards, the workloads by turns; a board cut into instances is followed by them.
+def build_node(workloads: Sequence[SimulatedWorkload], gpus: int) -> list[SimulatedGpu]:
+    """``gpus`` boards with the workloads in turn; a board with MIG instances is followed by them.
 
     The same call gives the same node; boards with the same workload differ in detail.
     """
     return [track for number in range(gpus) for track in _board(number, workloads[number % len(workloads)])]
 
 
-def _board(number: int, workload: Workload) -> Iterator[Track]:
+def _board(number: int, workload: SimulatedWorkload) -> Iterator[SimulatedGpu]:
     random = Random(f"{workload.name}/{number}")
     device = Device(
         Entity(f"GPU-51313131-0000-0000-0000-{number:012d}"),
@@ -55,7 +55,7 @@ def _board(number: int, workload: Workload) -> Iterator[Track]:
         watts = physics.demand([(activity.kernels, 1.0)])
         levels = _context(activity, watts, random)
         timeline = build((NOTHING, *activity.kernels), activity.copies, duration=PATTERN, levels=levels)
-        yield Track(device, workload.name, activity, timeline)
+        yield SimulatedGpu(device, workload.name, activity, timeline)
         return
     cut = [(part, part.play(random)) for part in workload.slices]
     watts = physics.demand((activity.kernels, part.share) for part, activity in cut)
@@ -63,12 +63,14 @@ def _board(number: int, workload: Workload) -> Iterator[Track]:
         processes=sum(activity.processes for _, activity in cut),
         memory=sum(activity.memory * part.memory for part, activity in cut),
     )
-    yield Track(device, workload.name, whole, Timeline(PATTERN, _context(whole, watts, random), None))
+    yield SimulatedGpu(device, workload.name, whole, Timeline(PATTERN, _context(whole, watts, random), None))
     for part, activity in cut:
         yield _instance(number, device, workload, part, activity)
 
 
-def _instance(number: int, board: Device, workload: Workload, part: Slice, activity: Activity) -> Track:
+def _instance(
+    number: int, board: Device, workload: SimulatedWorkload, part: SimulatedInstance, activity: Activity
+) -> SimulatedGpu:
     """Only what is measured per instance: links, power and clocks are the board's, and the claim does not exist."""
     levels = {**_memory(activity, part.memory), "processes": constant(activity.processes), **_host(activity)}
     device = Device(
@@ -83,11 +85,11 @@ def _instance(number: int, board: Device, workload: Workload, part: Slice, activ
         mig_uuid=f"MIG-51313131-{part.gpu_instance:04d}-0000-0000-{number:012d}",
     )
     timeline = build((NOTHING, *activity.kernels), duration=PATTERN, levels=levels)
-    return Track(device, workload.name, activity, timeline)
+    return SimulatedGpu(device, workload.name, activity, timeline)
 
 
 def _context(activity: Activity, watts: array[float], random: Random) -> Mapping[str, StepFunction]:
-    """Everything that is a board's, once."""
+    """The fields that belong to a board."""
     held = activity.processes > 0
     return {
         **{f"clock_event:{label}": constant(0.0) for label in CLOCK_EVENTS.values()},
@@ -110,7 +112,7 @@ def _context(activity: Activity, watts: array[float], random: Random) -> Mapping
 
 
 def _host(activity: Activity) -> Mapping[str, StepFunction]:
-    """What a look at the processes and at the host would tell."""
+    """What the readers of processes and of the host would report."""
     if activity.processes == 0:
         return {}
     return {"host_main_thread": constant(activity.main_thread), "host_pressure": constant(activity.pressure)}

@@ -1,4 +1,4 @@
-"""What follows from what runs: power, temperatures and clocks of an H100 SXM board.
+"""Power, temperatures and clocks of an H100 SXM board, from the kernels that run.
 
 The coefficients are chosen by hand, so that idle draws 70 W, a held context 115 W, dense matrix products about 600 W
 and decode about 450 W: plausible curves, not predictions.
@@ -34,7 +34,7 @@ AMBIENT, DEGREES_PER_WATT, INERTIA = 27.0, 0.055, 15.0  # celsius, celsius a wat
 
 
 def demand(activities: Iterable[tuple[Iterable[Kernel], float]]) -> array[float]:
-    """Watts above the floor that the kernels ask for, a value a STEP; each with its share of the board."""
+    """Watts above the floor that the kernels draw, one value per STEP; each with its share of the board."""
     watts = array("d", bytes(8 * STEPS))
     for kernels, share in activities:
         for kernel in kernels:
@@ -72,7 +72,7 @@ def levels(asked: array[float], *, held: bool, limit: float, random: Random) -> 
 
 
 def constant(value: float) -> StepFunction:
-    """The same all the time."""
+    """A constant function."""
     return StepFunction(array("d", [0.0]), array("d", [value]), PATTERN)
 
 
@@ -92,7 +92,7 @@ def _temperature(power: array[float]) -> array[float]:
 
 
 def _steps(values: array[float]) -> StepFunction:
-    """A value a STEP; equal neighbours become one."""
+    """One value per STEP; equal neighbours are merged."""
     times, kept = array("d"), array("d")
     for step, value in enumerate(values):
         if not kept or value != kept[-1]:

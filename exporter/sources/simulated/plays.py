@@ -54,7 +54,7 @@ def training(random: Random, peers: bool = True) -> Activity:
 
 
 def input_starved(random: Random) -> Activity:
-    """The loader needs 800 ms for what the GPU works off in 200 ms."""
+    """The loader needs 800 ms for what the GPU processes in 200 ms."""
     script = Script()
     for second in range(int(PATTERN)):
         seconds = random.uniform(0.18, 0.22)
@@ -142,7 +142,7 @@ def power_throttled(random: Random) -> Activity:
 
 
 def flapping(random: Random) -> Activity:
-    """Work and nothing by turns, each for some seconds."""
+    """Busy and idle in turn, each for some seconds."""
     script = Script()
     while not script.over:
         until = script.now + random.uniform(2.0, 9.0)

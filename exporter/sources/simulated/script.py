@@ -10,7 +10,7 @@ from exporter.sources.timeline import Copy, Direction, Kernel
 
 PATTERN = 61.0
 """Seconds after which a workload repeats itself. No scrape interval in use (10, 15, 30, 60 s) divides it, so that a
-reader who looks now and then does not see the same instants again and again."""
+reader who samples rarely does not see the same instants again and again."""
 
 BOARD_WATTS = 700.0  # default power limit of an H100 SXM
 HOUSEKEEPING = 350e3  # bytes per second and direction that the driver moves over PCIe on any GPU

@@ -13,7 +13,7 @@ DURATION = 600.0
 
 
 def simulated_source(workloads: Sequence[str], gpus: int, *, loop: bool, duration: float = DURATION) -> TimelineSource:
-    """``gpus`` boards that play the named workloads by turns; all that there are, in order, when none is named.
+    """``gpus`` boards that play the named workloads in turn; all workloads, in order, if none is named.
 
     ``duration``: seconds after which the source ends; with ``loop`` it does not end. ValueError for an unknown name, or
     for more names than boards.

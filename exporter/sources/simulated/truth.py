@@ -1,7 +1,7 @@
-"""What really happened on a simulated device: exact integrals of its timeline, by a way of its own.
+"""What really happened on a simulated device: exact integrals of its timeline, computed independently of the exporter.
 
 Seconds and bytes of a channel are exact over any time. The parts are not linear (min and max of several channels), so
-they depend on how finely they are looked at: the contract of the exporter's counters is the parts of the means of each
+they depend on the length of the windows: the contract of the exporter's counters is the parts of the means of each
 sampling window. ``finest`` gives the parts at every instant, to show how far apart the two are: hollow and idle agree
 wherever the claim is never below SM active, and working + stalled is the SM-active time either way; only the split
 between working and stalled moves.
@@ -13,18 +13,18 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from exporter.fields import PIPES
-from exporter.sources.simulated.node import Track
+from exporter.sources.simulated.node import SimulatedGpu
 from exporter.sources.simulated.script import PATTERN
 
 PARTS = ("working", "stalled", "hollow", "idle")
 
 
-def amount(track: Track, channel: str, start: float, end: float) -> float:
+def amount(track: SimulatedGpu, channel: str, start: float, end: float) -> float:
     """The integral of a channel over (start, end] of playing time: seconds, bytes, or joules of power."""
     return _since_start(track, channel, end) - _since_start(track, channel, start)
 
 
-def parts(track: Track, windows: Iterable[tuple[float, float]]) -> Mapping[str, float]:
+def parts(track: SimulatedGpu, windows: Iterable[tuple[float, float]]) -> Mapping[str, float]:
     """Seconds of each part, from the means over each of these windows of playing time."""
     seconds = dict.fromkeys(PARTS, 0.0)
     for start, end in windows:
@@ -33,14 +33,14 @@ def parts(track: Track, windows: Iterable[tuple[float, float]]) -> Mapping[str, 
     return seconds
 
 
-def finest(track: Track) -> Mapping[str, float]:
+def finest(track: SimulatedGpu) -> Mapping[str, float]:
     """Seconds of each part during one pattern, from the values at every instant: between events nothing changes."""
     kernels = track.activity.kernels
     times = sorted({0.0, PATTERN, *(k.start for k in kernels), *(k.end for k in kernels)})
     return parts(track, pairwise(times))
 
 
-def _split(track: Track, start: float, end: float) -> Mapping[str, float]:
+def _split(track: SimulatedGpu, start: float, end: float) -> Mapping[str, float]:
     """The parts of docs/honest-numbers.md, of the means over (start, end]. On an instance the engine is the claim."""
     instance = track.device.entity.gpu_instance is not None
 
@@ -53,7 +53,7 @@ def _split(track: Track, start: float, end: float) -> Mapping[str, float]:
     return {"working": working, "stalled": sm - working, "hollow": claimed - sm, "idle": 1.0 - claimed}
 
 
-def _since_start(track: Track, channel: str, time: float) -> float:
+def _since_start(track: SimulatedGpu, channel: str, time: float) -> float:
     whole, rest = divmod(time, PATTERN)
     timeline = track.timeline
     once, begun = timeline.integral(channel, 0.0, PATTERN), timeline.integral(channel, 0.0, rest)

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.sources.dcgm.pace import LEAST, SHARE, Budget, Pace
+from exporter.sources.dcgm.pace import LEAST, SHARE, Budget, SamplePace
 
 
 @given(st.floats(0.1, 60.0), st.floats(0.0, 3.0), st.integers(0, 2**50))
 def test_a_distance_is_short_regular_or_long(interval: float, distance: float, before: int) -> None:
-    pace, time = Pace(interval), before + round(distance * interval * 1e6)
+    pace, time = SamplePace(interval), before + round(distance * interval * 1e6)
     tolerance = max(LEAST, SHARE * interval)
     off = (time - before) * 1e-6 - interval
     if abs(abs(off) - tolerance) > 2e-6:

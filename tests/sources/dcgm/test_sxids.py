@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporter.sources.dcgm.sxids import FATAL, NON_FATAL, Sxids
+from exporter.sources.dcgm.parts import FATAL, NON_FATAL, Sxids
 
 
 def test_an_old_error_that_was_not_fatal_is_not_news() -> None:

@@ -80,7 +80,7 @@ def test_a_gpu_that_is_not_listed_any_more_is_said(driven: Drive) -> None:
     *_, last = driven(scenario, "source = make(); result = reads(source, 0, 4, 6, 7)").result
     ((what, why, _),) = last["problems"]
     assert what == f"GPU {gone.uuid} is gone"
-    assert "does not list it any more" in why
+    assert "no longer lists it" in why
 
 
 def test_a_gpu_that_stays_lost_costs_the_others_little(driven: Drive) -> None:

@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from exporter.sources.replay.kineto import read_kineto
-from exporter.sources.replay.traces import TraceError, Track
+from exporter.sources.replay.traces import GpuTrace, TraceError
 from tests.data import capture
 
 PROPERTIES = [{"id": 0, "name": "NVIDIA A100", "numSms": 108, "maxThreadsPerMultiprocessor": 2048}]
 
 
-def real(name: str) -> list[Track]:
+def real(name: str) -> list[GpuTrace]:
     return read_kineto(capture(f"traces/{name}"))
 
 
-def total(track: Track, channel: str) -> float:
+def total(track: GpuTrace, channel: str) -> float:
     seconds = track.timeline.integral(channel, 0.0, track.timeline.duration)
     assert seconds is not None
     return seconds

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.sources.replay.launch import Limits, occupancy, reserved_shared, resident_blocks, sm_share
+from exporter.sources.replay.launch import SmLimits, occupancy, reserved_shared, resident_blocks, sm_share
 
-A100 = Limits(warps=64, blocks=32, registers=65536, shared=167936, reserved=reserved_shared(8))
+A100 = SmLimits(warps=64, blocks=32, registers=65536, shared=167936, reserved=reserved_shared(8))
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,17 @@ def test_resident_blocks_by_what_runs_out_first() -> None:
     assert resident_blocks(A100, 1024, 64, 200_000) == 1  # it ran, whatever is computed
 
 
-@pytest.mark.parametrize("known", [Limits(), Limits(warps=64), Limits(64, 32, 65536), Limits(64, 32, None, 167936)])
-def test_a_limit_that_is_not_known_can_be_the_one_that_counts(known: Limits) -> None:
+@pytest.mark.parametrize(
+    "known", [SmLimits(), SmLimits(warps=64), SmLimits(64, 32, 65536), SmLimits(64, 32, None, 167936)]
+)
+def test_a_limit_that_is_not_known_can_be_the_one_that_counts(known: SmLimits) -> None:
     assert resident_blocks(known, 128, 32, 0) is None
 
 
 def test_blocks_reserve_shared_memory_since_ampere() -> None:
-    turing = Limits(warps=32, registers=65536, shared=65536, reserved=reserved_shared(7))
+    turing = SmLimits(warps=32, registers=65536, shared=65536, reserved=reserved_shared(7))
     assert resident_blocks(turing, 256, 32, 16384) == 4
-    ampere = Limits(warps=48, registers=65536, shared=65536, reserved=reserved_shared(8))
+    ampere = SmLimits(warps=48, registers=65536, shared=65536, reserved=reserved_shared(8))
     assert resident_blocks(ampere, 256, 32, 16384) == 3
     assert reserved_shared(None) == reserved_shared(8)
 

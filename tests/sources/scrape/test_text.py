@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.sources.scrape.text import Exposition, Sample, parse
+from exporter.sources.scrape.text import Exposition, PageSample, parse
 
 
-def one(text: str) -> Sample:
+def one(text: str) -> PageSample:
     exposition = parse(text)
     assert exposition.unparseable == 0
     (sample,) = exposition.samples
@@ -19,24 +19,24 @@ def one(text: str) -> Sample:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("up 1", Sample("up", {}, "1")),
-        ("up{} 1", Sample("up", {}, "1")),
-        ("  up\t0.5  ", Sample("up", {}, "0.5")),
-        ('a{b="c"} 1e-05', Sample("a", {"b": "c"}, "1e-05")),
-        ('a{b="c",} +Inf', Sample("a", {"b": "c"}, "+Inf")),
-        ('a { b = "c" , d = "" } NaN', Sample("a", {"b": "c", "d": ""}, "NaN")),
-        ('a{gpu="0", UUID="GPU-1"} 139', Sample("a", {"gpu": "0", "UUID": "GPU-1"}, "139")),
-        ('a{b="c"}1', Sample("a", {"b": "c"}, "1")),
-        ('a{b="c"} 1 1700000000000', Sample("a", {"b": "c"}, "1")),
-        ('a{b="c"} 1 1700000000.123', Sample("a", {"b": "c"}, "1")),
-        ('a_total{b="c"} 1 # {trace="x"} 0.5 17', Sample("a_total", {"b": "c"}, "1")),
-        ("a 9223372036854775794\r", Sample("a", {}, "9223372036854775794")),
-        ("a <<<NOT_SUPPORTED>>>", Sample("a", {}, "<<<NOT_SUPPORTED>>>")),
-        (r'a{b="x\"y\\z\nw"} 1', Sample("a", {"b": 'x"y\\z\nw'}, "1")),
-        ("\ufeffup 1", Sample("up", {}, "1")),
+        ("up 1", PageSample("up", {}, "1")),
+        ("up{} 1", PageSample("up", {}, "1")),
+        ("  up\t0.5  ", PageSample("up", {}, "0.5")),
+        ('a{b="c"} 1e-05', PageSample("a", {"b": "c"}, "1e-05")),
+        ('a{b="c",} +Inf', PageSample("a", {"b": "c"}, "+Inf")),
+        ('a { b = "c" , d = "" } NaN', PageSample("a", {"b": "c", "d": ""}, "NaN")),
+        ('a{gpu="0", UUID="GPU-1"} 139', PageSample("a", {"gpu": "0", "UUID": "GPU-1"}, "139")),
+        ('a{b="c"}1', PageSample("a", {"b": "c"}, "1")),
+        ('a{b="c"} 1 1700000000000', PageSample("a", {"b": "c"}, "1")),
+        ('a{b="c"} 1 1700000000.123', PageSample("a", {"b": "c"}, "1")),
+        ('a_total{b="c"} 1 # {trace="x"} 0.5 17', PageSample("a_total", {"b": "c"}, "1")),
+        ("a 9223372036854775794\r", PageSample("a", {}, "9223372036854775794")),
+        ("a <<<NOT_SUPPORTED>>>", PageSample("a", {}, "<<<NOT_SUPPORTED>>>")),
+        (r'a{b="x\"y\\z\nw"} 1', PageSample("a", {"b": 'x"y\\z\nw'}, "1")),
+        ("\ufeffup 1", PageSample("up", {}, "1")),
     ],
 )
-def test_lines_of_the_format(text: str, expected: Sample) -> None:
+def test_lines_of_the_format(text: str, expected: PageSample) -> None:
     assert one(text) == expected
 
 
@@ -53,7 +53,7 @@ def test_lines_of_the_format(text: str, expected: Sample) -> None:
     ],
 )
 def test_label_values_that_are_not_escaped(body: str, labels: dict[str, str]) -> None:
-    assert one(f"a{{{body}}} 1") == Sample("a", labels, "1")
+    assert one(f"a{{{body}}} 1") == PageSample("a", labels, "1")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,9 @@ def test_a_line_that_cannot_be_read_costs_that_line(line: str) -> None:
 def test_comments_cost_nothing_and_the_first_help_counts() -> None:
     text = "# HELP a First (in MHz).\n# TYPE a gauge\na 1\n\n# anything\n#HELP b\n# HELP a Second.\na 2\n# EOF\n"
     exposition = parse(text)
-    assert exposition == Exposition((Sample("a", {}, "1"), Sample("a", {}, "2")), {"a": "First (in MHz).", "b": ""}, 0)
+    assert exposition == Exposition(
+        (PageSample("a", {}, "1"), PageSample("a", {}, "2")), {"a": "First (in MHz).", "b": ""}, 0
+    )
 
 
 _PIECES = st.sampled_from([*'{}",=\\ \n#0aA.<>', "a{", '"} 1', "HELP ", "NaN", "DCGM_FI_", "\u2028", '="'])

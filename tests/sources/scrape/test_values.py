@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter.model import Absence
-from exporter.sources.scrape.values import number
+from exporter.sources.scrape.dialect import number
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,11 @@ from itertools import pairwise
 
 from exporter.clock import VirtualClock
 from exporter.core.pipeline import Pipeline
-from exporter.core.running import run_fast
-from exporter.core.sampler import Sampler
+from exporter.core.sampler import Sampler, run_fast
 from exporter.core.snapshot import EntityView, Snapshot
 from exporter.core.workers import InlineWorker
 from exporter.model import Batch, Entity
-from exporter.sources.simulated.node import Track, build_node
+from exporter.sources.simulated.node import SimulatedGpu, build_node
 from exporter.sources.simulated.source import simulated_source
 from exporter.sources.simulated.workloads import WORKLOADS
 
@@ -25,7 +24,7 @@ START = 1234.5  # of the clock: the source must not take its zero for its own
 class Played:
     """What came out of one run over all workloads, and what was written down for it."""
 
-    tracks: Sequence[Track]
+    tracks: Sequence[SimulatedGpu]
     snapshots: Sequence[Snapshot]
     windows: Sequence[tuple[float, float]]  # of sampling, in playing time
     seconds: float

@@ -9,7 +9,7 @@ import pytest
 
 from exporter.core.snapshot import EntityView
 from exporter.fields import FIELDS, Kind
-from exporter.sources.simulated.node import Track
+from exporter.sources.simulated.node import SimulatedGpu
 from exporter.sources.simulated.script import PATTERN
 from exporter.sources.simulated.truth import PARTS, amount, finest, parts
 from exporter.sources.simulated.workloads import WORKLOADS
@@ -28,7 +28,7 @@ def run(interval: float, seconds: float) -> Played:
     return play(interval, seconds)
 
 
-def compared(interval: float, seconds: float, workload: str) -> Iterator[tuple[Played, Track, EntityView]]:
+def compared(interval: float, seconds: float, workload: str) -> Iterator[tuple[Played, SimulatedGpu, EntityView]]:
     """The board of the workload, and its instances."""
     played = run(interval, seconds)
     found = [track for track in played.tracks if track.workload == workload]

@@ -12,7 +12,7 @@ import pytest
 
 from exporter.fields import CLOCK_EVENTS, FIELDS, PROFILING
 from exporter.model import Batch
-from exporter.sources.simulated.node import MODEL, Track, build_node
+from exporter.sources.simulated.node import MODEL, SimulatedGpu, build_node
 from exporter.sources.simulated.script import PATTERN
 from exporter.sources.simulated.source import simulated_source
 from exporter.sources.simulated.truth import amount
@@ -35,7 +35,7 @@ NAMES = (
 
 
 @cache
-def built(name: str) -> list[Track]:
+def built(name: str) -> list[SimulatedGpu]:
     return build_node([WORKLOADS[name]], 1)
 
 

@@ -1,4 +1,4 @@
-"""What is said about a GPU that cannot be read: what, why, and what to do."""
+"""The problems of a GPU that cannot be read or measured: what, why, and the remedy."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def unreadable(index: int, uuid: str, error: Any) -> Problem:
     return Problem(f"GPU {which} cannot be read", why, remedy, _entity(uuid))
 
 
-def unforeseen(index: int, uuid: str, error: BaseException) -> Problem:
-    """The reading itself is at fault."""
+def unexpected(index: int, uuid: str, error: BaseException) -> Problem:
+    """An error of the exporter itself."""
     why = f"{type(error).__name__}: {error}"
     return Problem(f"GPU {_which(index, uuid)} cannot be read", why, "report this with the log's trace", _entity(uuid))
 
@@ -48,7 +48,7 @@ def unlisted(uuid: str) -> Problem:
     """A GPU that was read before is not among those that the driver lists."""
     return Problem(
         f"GPU {uuid} is gone",
-        "the driver does not list it any more: it fell off the bus, or was unbound or removed",
+        "the driver no longer lists it: it fell off the bus, or was unbound or removed",
         "dmesg | grep -i xid; lspci -d 10de:; restart the exporter if it was removed on purpose",
         Entity(uuid),
     )
