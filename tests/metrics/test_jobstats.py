@@ -129,3 +129,10 @@ def test_a_pod_is_no_job() -> None:
     found = told(node(holding(Workload(namespace="ml", pod="train-0", container="main"))))
     assert f"nvidia_gpu_duty_cycle{{{GPU}}}" in found
     assert not any("jobid" in each for each in found)
+
+
+def test_beside_a_job_others_add_no_series() -> None:
+    found = told(node(holding(Workload(user="eve")), holding(Workload(job_id="7"), 1001)))
+    assert [each for each in found if "duty_cycle" in each] == [
+        f'nvidia_gpu_duty_cycle{{{GPU},jobid="7",userid="1001"}}'
+    ]
