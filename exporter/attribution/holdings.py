@@ -39,6 +39,7 @@ class Holding:
     workload: Workload
     sharing: Sharing
     labels: Mapping[str, str] = field(default_factory=dict)  # optional: pod labels, UID, owner
+    uid: int | None = None  # number of the job's user; None: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Claim:
     workload: Workload
     mps: bool = False  # known to share by CUDA's Multi-Process Service
     labels: Mapping[str, str] = field(default_factory=dict)
+    uid: int | None = None  # number of the job's user; None: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def holdings(claims: Iterable[Claim]) -> tuple[Holding, ...]:
     for claim in claims:
         holders.setdefault(claim.entity, {}).setdefault(claim.workload, claim)
     return tuple(
-        Holding(entity, workload, _sharing(entity, each.values()), claim.labels)
+        Holding(entity, workload, _sharing(entity, each.values()), claim.labels, claim.uid)
         for entity, each in sorted(holders.items(), key=lambda item: str(item[0]))
         for workload, claim in sorted(each.items())
     )

@@ -22,6 +22,7 @@ MOST_TEXT = 128  # characters of an id or a name
 
 _INDEX_FILE = re.compile(r"(0|[1-9][0-9]{0,3})(?:\.(0|[1-9][0-9]{0,3}))?")
 _GPUSTAT_LINE = re.compile(r"([0-9]{1,20})\s+([0-9]{1,10})")
+_UID = re.compile(r"[0-9]{1,10}")
 _OLD_MIG = re.compile(r"MIG-(GPU-[0-9a-f-]+)/([0-9]{1,4})/([0-9]{1,4})")
 
 
@@ -97,7 +98,8 @@ class GpustatReader:
             for line in lines:
                 said = _GPUSTAT_LINE.fullmatch(line)
                 if said:
-                    claims.append(Claim(entity, Workload(job_id=said[1], user=self._user(int(said[2])))))
+                    uid = int(said[2])
+                    claims.append(Claim(entity, Workload(job_id=said[1], user=self._user(uid)), uid=uid))
                 else:
                     oddities.append(Oddity("bad_line", f"{path}: not `JOB UID`: {line[:40]!r}"))
         return Found(claims, oddities)
@@ -106,8 +108,8 @@ class GpustatReader:
 def read_job_files(folder: Path, devices: Sequence[Device]) -> Found:
     """The folder of our own prolog: one file a job, lines of ``key=value`` (packaging/slurm/README.md).
 
-    ``job_id``, ``sluid``, ``user``, ``account``, ``sharing=mps`` and, once for each GPU, ``gpu=UUID`` of a GPU or MIG
-    device. Other keys are passed over. Raises AttributionError when the folder cannot be read.
+    ``job_id``, ``sluid``, ``user``, ``uid``, ``account``, ``sharing=mps`` and, once for each GPU, ``gpu=UUID`` of a GPU
+    or MIG device. Other keys are passed over. Raises AttributionError when the folder cannot be read.
     """
     named = _by_uuid(devices)
     claims: list[Claim] = []
@@ -125,7 +127,7 @@ def read_job_files(folder: Path, devices: Sequence[Device]) -> Found:
         jobs += [(name, workload) for name in (job, facts.get("sluid", "")) if name]
         for key, value in pairs:
             if key == "gpu" and (entity := _find(named, value)) is not None:
-                claims.append(Claim(entity, workload, mps=facts.get("sharing") == "mps"))
+                claims.append(Claim(entity, workload, facts.get("sharing") == "mps", uid=_uid(facts.get("uid", ""))))
             elif key == "gpu":
                 oddities += _unknown_device(path, value)
     return Found(claims, oddities, jobs)
@@ -154,6 +156,10 @@ def _by_instance(devices: Sequence[Device]) -> dict[str, Entity]:
 def _find(named: dict[str, Entity], name: str) -> Entity | None:
     old = _OLD_MIG.fullmatch(name)
     return named.get(f"MIG-{old[1]}/{int(old[2])}" if old else name)
+
+
+def _uid(value: str) -> int | None:
+    return int(value) if _UID.fullmatch(value) else None
 
 
 def _is_text(value: str) -> bool:

@@ -116,7 +116,10 @@ class ProcessAttributor:
         self._job_users = {job: user for job, user in self._job_users.items() if job in alive}
         return Allocations(
             self.name,
-            holdings(Claim(entity, who, entity in served, _labels(owner, who)) for entity, who, owner in claims),
+            holdings(
+                Claim(entity, who, entity in served, _labels(owner, who), owner.uid if who.job_id else None)
+                for entity, who, owner in claims
+            ),
             unresolved,
         )
 

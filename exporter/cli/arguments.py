@@ -20,7 +20,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "source": ("source", "wait-for-gpus", "dcgm"),
     "sampling": ("sampling",),
     "web server": ("web",),
-    "metrics": ("metrics", "cost"),
+    "metrics": ("metrics", "compat", "cost"),
     "Kubernetes": ("collector.kubernetes", "kubernetes"),
     "Slurm": ("collector.slurm", "slurm"),
     "processes and workloads": ("collector.processes", "processes", "workload"),

@@ -14,6 +14,7 @@ from exporter.cli.building import build_sources
 from exporter.cli.stages import build_assembly
 from exporter.config.loading import Loaded, load
 from exporter.config.options import (
+    COMPAT_JOBSTATS,
     CURRENCY,
     LISTEN_ADDRESS,
     LOG_FORMAT,
@@ -32,9 +33,10 @@ from exporter.config.settings import ConfigError, Settings
 from exporter.core.snapshot import Snapshot
 from exporter.daemon import STOP_SECONDS, Daemon, Sampling
 from exporter.endpoints import Published, endpoints
+from exporter.metrics import jobstats
 from exporter.metrics.catalogue import Selection, groups, samples
 from exporter.metrics.cost import Price
-from exporter.metrics.family import Family, Profile, Sample
+from exporter.metrics.family import Family, Group, Profile, Sample
 from exporter.metrics.own import OwnState
 from exporter.version import VERSION
 from exporter.web.routes import Routes
@@ -72,7 +74,7 @@ class _Serving:
         self._settings = settings = loaded.settings
         self._own = OwnState(reload_timestamp=time.time())
         prices = [Price(model, per_hour) for model, per_hour in settings[PRICES]]
-        self._groups = groups(self._own, prices, settings[CURRENCY])
+        self._groups = groups(self._own, prices, settings[CURRENCY], _compatibility(settings))
         self._selection = _selection(settings)
         self._config_problem = False
         self._web_problem = False
@@ -91,6 +93,8 @@ class _Serving:
         log.info("honest-gpu-exporter %s, source %s", VERSION, self._settings[SOURCE])
         if self._settings[SOURCE] == "simulated":
             log.warning("SIMULATED: every value served here is made up (--source simulated)")
+        if self._settings[COMPAT_JOBSTATS] and self._assembly.attribution is None:
+            log.warning("no series for jobstats will have a jobid: --compat.jobstats needs --collector.slurm")
         self._assembly.start()
         try:
             return Daemon(self._sampling, self._published, self._web, self._reload).run()
@@ -134,6 +138,10 @@ class _Serving:
         if error is None:
             self._own.reload_timestamp = time.time()
         self._own.reload_successful = not (self._config_problem or self._web_problem)
+
+
+def _compatibility(settings: Settings) -> tuple[Group, ...]:
+    return (jobstats.GROUP,) if settings[COMPAT_JOBSTATS] else ()
 
 
 def _selection(settings: Settings) -> Selection:

@@ -147,6 +147,12 @@ METRICS_EXCLUDE = Repeated[str](
     "Metrics never to export; takes precedence over --metrics.include. Example: honest_gpu_process_*",
     "GLOB",
 )
+COMPAT_JOBSTATS = Option(
+    "compat.jobstats",
+    parsers.boolean,
+    False,
+    "Also export the nvidia_gpu_* series that jobstats and its dashboards query; needs attribution to Slurm jobs.",
+)
 PRICES = Repeated[tuple[str, float]](
     "cost.price-per-hour",
     _each(parsers.price),

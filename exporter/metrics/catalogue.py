@@ -17,6 +17,7 @@ from exporter.metrics import (
     hardware,
     honest,
     host,
+    jobstats,
     measurement,
     own,
     process,
@@ -40,11 +41,16 @@ GROUPS: tuple[Group, ...] = (
     single_processes.GROUP,
     host.GROUP,
 )
+# Series under other programs' names, each group by an option of its own; our rules of naming do not hold for them.
+COMPATIBILITY: tuple[Group, ...] = (jobstats.GROUP,)
 
 
-def groups(daemon: own.OwnState, prices: Sequence[cost.Price] = (), currency: str = "") -> tuple[Group, ...]:
-    """All groups, the daemon's own last."""
-    return (*GROUPS, cost.cost_group(prices, currency), own.own_group(daemon), process.process_group())
+def groups(
+    daemon: own.OwnState, prices: Sequence[cost.Price] = (), currency: str = "", compatibility: Sequence[Group] = ()
+) -> tuple[Group, ...]:
+    """All groups under our own names, the daemon's own after them; last those of COMPATIBILITY that are asked for."""
+    ours = (*GROUPS, cost.cost_group(prices, currency), own.own_group(daemon), process.process_group())
+    return (*ours, *compatibility)
 
 
 @dataclass(frozen=True, slots=True)

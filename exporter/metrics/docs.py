@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporter.metrics.catalogue import groups
+from exporter.metrics.catalogue import COMPATIBILITY, groups
 from exporter.metrics.own import OwnState
 
 _HEAD = """# Metrics
@@ -24,7 +24,7 @@ is the exact mean over the five minutes, whatever the scrape interval.
 def page() -> str:
     """The whole page."""
     lines = [_HEAD]
-    for group in groups(OwnState()):
+    for group in groups(OwnState(), compatibility=COMPATIBILITY):
         lines.append(f"\n## {group.title}\n\n| name | type | labels | profile | meaning |\n|---|---|---|---|---|\n")
         for family in group.families:
             labels = ", ".join(f"`{label}`" for label in family.labels)

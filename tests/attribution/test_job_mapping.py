@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.attribution.holdings import AttributionError, Claim, Workload
+from exporter.attribution.holdings import AttributionError, Claim, Workload, holdings
 from exporter.attribution.job_mapping import (
     MOST_JOBS,
     Found,
@@ -95,7 +95,10 @@ class TestGpustat:
         (tmp_path / A).write_text("12 1001\n")
         (tmp_path / MIG).write_text("13 1001")
         found = gpustat(tmp_path, DEVICES)
-        assert found.claims == [Claim(Entity(A), job("12", "ada")), Claim(Entity(CUT, 7), job("13", "ada"))]
+        assert found.claims == [
+            Claim(Entity(A), job("12", "ada"), uid=1001),
+            Claim(Entity(CUT, 7), job("13", "ada"), uid=1001),
+        ]
 
     def test_numbers_are_another_order_and_passed_over(self, tmp_path: Path) -> None:
         (tmp_path / "0").write_text("12 1001\n")
@@ -133,6 +136,17 @@ class TestJobFiles:
             Claim(Entity(A), job("12"), mps=True),
             Claim(Entity(A), job("13")),
         ]
+
+    @pytest.mark.parametrize(
+        ("line", "uid"),
+        [("uid=1001", 1001), ("uid=0", 0), ("", None), ("uid=", None), ("uid=ada", None), ("uid=-1", None)],
+    )
+    def test_the_users_number_as_far_as_it_is_told(self, tmp_path: Path, line: str, uid: int | None) -> None:
+        (tmp_path / "12").write_text(f"job_id=12\n{line}\ngpu={A}\n")
+        found = read_job_files(tmp_path, DEVICES)
+        assert found.claims == [Claim(Entity(A), job("12"), uid=uid)]
+        (held,) = holdings(found.claims)
+        assert held.uid == uid
 
     def test_what_cannot_be_used(self, tmp_path: Path) -> None:
         (tmp_path / "12").write_text("job_id=12\nuser=\ngpu=index:3\n")

@@ -109,6 +109,13 @@ def test_the_user_of_a_job_is_one_and_stays(node: Node) -> None:
 def test_the_user_in_the_path_goes_before_the_processs(node: Node) -> None:
     node.add(10, "/slurm/uid_1002/job_4/step_0", A, uid=0)
     assert node.holders() == [(A, Workload(job_id="4", user="bob"))]
+    assert [holding.uid for holding in node.attributor.read(DEVICES).holdings] == [1002]
+
+
+def test_the_number_of_a_jobs_user_is_only_told_by_the_path(node: Node) -> None:
+    """A process of the job may run as somebody else."""
+    node.add(10, JOB_4, A, uid=0)
+    assert [holding.uid for holding in node.attributor.read(DEVICES).holdings] == [None]
 
 
 def test_pods(node: Node) -> None:

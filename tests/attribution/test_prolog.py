@@ -74,7 +74,7 @@ def test_from_prolog_to_epilog(straight: Node) -> None:
     assert (done.stdout, done.stderr) == ("", "")
     who = Workload(job_id="12", user="ada", account="physics")
     found = read_job_files(straight.jobs, DEVICES)
-    assert found.claims == [Claim(Entity(A), who), Claim(Entity(C), who)]
+    assert found.claims == [Claim(Entity(A), who, uid=1001), Claim(Entity(C), who, uid=1001)]
     assert dict(found.jobs) == {"12": who, "s5K1KKYAYG5D00": who}
     assert os.listdir(straight.jobs) == ["12"]  # nothing half-written is left
 

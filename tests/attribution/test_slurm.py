@@ -46,7 +46,7 @@ def test_the_first_folder_that_names_a_device_decides_about_it(folders: Folders)
     assert (read.source, folders.attributor.name) == ("slurm", "slurm")
     assert read.holdings == (
         Holding(A, Workload(job_id="12", user="ada", account="physics"), Sharing.EXCLUSIVE),
-        Holding(B, Workload(job_id="13", user="user5"), Sharing.EXCLUSIVE),
+        Holding(B, Workload(job_id="13", user="user5"), Sharing.EXCLUSIVE, uid=5),
         Holding(INSTANCE, Workload(job_id="14"), Sharing.MIG),
     )
     assert not read.unresolved

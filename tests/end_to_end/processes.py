@@ -163,7 +163,7 @@ class Prometheus:
         config.write_text(
             json.dumps(
                 {
-                    "global": {"scrape_interval": "1s"},
+                    "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
                     "scrape_configs": [
                         {"job_name": "honest", "static_configs": [{"targets": addresses}], **(scrape or {})}
                     ],

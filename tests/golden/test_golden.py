@@ -78,7 +78,11 @@ def metrics(source: Source, profile: Profile) -> str:
 @pytest.mark.parametrize("name", INPUTS)
 def test_golden(name: str, request: pytest.FixtureRequest) -> None:
     make, profile = INPUTS[name]
-    made, file = metrics(make(), profile), HERE / f"{name}.prom"
+    compare(metrics(make(), profile), HERE / f"{name}.prom", request)
+
+
+def compare(made: str, file: Path, request: pytest.FixtureRequest) -> None:
+    """The same lines in the same order, values but for rounding."""
     if request.config.getoption("--update-golden"):
         file.write_text(made)
     wanted, got = file.read_text().splitlines(), made.splitlines()

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from exporter.metrics.catalogue import GROUPS, Selection, groups
+from exporter.metrics.catalogue import COMPATIBILITY, GROUPS, Selection, groups
 from exporter.metrics.family import Family, Profile, Type
 from exporter.metrics.own import OwnState
 
@@ -39,6 +39,17 @@ def test_names_are_unique_and_do_not_collide_with_suffixes() -> None:
 def test_only_the_daemons_own_families_are_outside_the_namespace() -> None:
     for group in GROUPS:
         assert all(family.series_name.startswith("honest_gpu_") for family in group.families)
+
+
+def test_series_under_other_programs_names_are_apart_and_only_there_when_asked_for() -> None:
+    """Their names are facts, and break our rules; they must never be ours, nor be served by default."""
+    theirs = [family for group in COMPATIBILITY for family in group.families]
+    ours = {family.series_name for family in FAMILIES}
+    assert theirs
+    assert not any(family.series_name.startswith("honest_gpu_") for family in theirs)
+    assert ours.isdisjoint(family.series_name for family in theirs)
+    assert len({family.series_name for family in theirs}) == len(theirs)
+    assert all(family.help.endswith(".") for family in theirs)
 
 
 def test_profiles_and_globs() -> None:

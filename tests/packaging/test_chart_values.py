@@ -29,6 +29,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a GPU of its own": ({"resources": {"limits": {"nvidia.com/gpu": 1}}}, "nvidia.com.gpu"),
     "user 0 by hand": ({"security": {"runAsUser": 0}}, "security.runAsUser"),
     "digest cut short": ({"image": {"digest": "sha256:abc"}}, "image.digest"),
+    "a dialect for a switch": ({"compat": {"jobstats": "0.2"}}, "compat.jobstats"),
     "unknown profile": ({"metrics": {"profile": "tiny"}}, "metrics.profile"),
     "text for a list": ({"metrics": {"exclude": "honest_gpu_ecc_*"}}, "metrics.exclude"),
     "resource without its domain": ({"collectors": {"kubernetes": {"resourceNames": ["gpu"]}}}, "resourceNames"),

@@ -34,6 +34,7 @@ VALUE_SETS: Mapping[str, Mapping[str, Any]] = {
     "processes": {"collectors": {"processes": {"enabled": True}, "host": {"processIo": True}}},
     "single-processes": {"collectors": {"processes": {"enabled": True, "families": True, "most": 16}}},
     "slurm": {"collectors": {"slurm": {"enabled": True}}},
+    "jobstats": {"collectors": {"slurm": {"enabled": True}}, "compat": {"jobstats": True}},
     "api-server": {
         "collectors": {
             "kubernetes": {

@@ -19,6 +19,7 @@
 {{- with $v.dcgm.bindings }}{{ $_ := set $config "dcgm" (dict "bindings" .) }}{{ end -}}
 {{- with $v.metrics.include }}{{ $_ := set $config.metrics "include" . }}{{ end -}}
 {{- with $v.metrics.exclude }}{{ $_ := set $config.metrics "exclude" . }}{{ end -}}
+{{- if $v.compat.jobstats }}{{ $_ := set $config "compat" (dict "jobstats" true) }}{{ end -}}
 {{- $kubernetes := dict -}}
 {{- with $v.collectors.kubernetes -}}
 {{- if .enabled -}}
