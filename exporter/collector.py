@@ -61,4 +61,5 @@ def _metric(family: Family) -> Metric:
 def _labels(text: str) -> Iterable[tuple[str, str]]:
     """Names and values of a Sample's label text."""
     for match in _LABEL.finditer(text):
-        yield match[1], _ESCAPED.sub(lambda escaped: "\n" if escaped[1] == "n" else escaped[1], match[2])
+        plain = _ESCAPED.sub(lambda escaped: "\n" if escaped[1] == "n" else escaped[1], match[2])
+        yield match[1], plain.encode(errors="replace").decode()  # as the daemon: what has no UTF-8 becomes "?"

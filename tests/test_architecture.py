@@ -41,6 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": {
         "assembly",
         "attribution",
+        "collector",
         "config",
         "core",
         "daemon",

@@ -90,6 +90,14 @@ def test_every_type_value_and_label(
     assert rendered == parse(theirs(SnapshotCollector(lambda: taken, groups)))
 
 
+def test_half_a_surrogate_pair_is_a_question_mark_as_in_the_daemon() -> None:
+    """Names of processes and files may have one; it has no UTF-8."""
+    taken, groups = snapshot(), [every_type(1.0, "job \ud800")]
+    page = generate_latest(SnapshotCollector(lambda: taken, groups))
+    assert b'who="job ?"' in page
+    assert parse_text(page) == parse_text(text(samples(taken, groups, Selection())))
+
+
 def test_nothing_before_the_first_window() -> None:
     collector = SnapshotCollector(lambda: None)
     assert generate_latest(collector) == b""

@@ -39,11 +39,13 @@ Start with these three:
   honest-gpu-exporter top       show the GPUs of a running exporter in this terminal
 
 Other commands:
+  honest-gpu-exporter textfile            write the metrics to a file for node_exporter, without a web server
   honest-gpu-exporter record              record the readings of a source in a file, to be replayed
   honest-gpu-exporter profiling pause     release the GPU's performance counters, for Nsight and other profilers
   honest-gpu-exporter profiling resume    take them back
 
 `honest-gpu-exporter COMMAND --help` lists the options of a command. These are the options of serve, the default:""",
+    Command.TEXTFILE: "Writes the metrics to a file for node_exporter's textfile collector, without a web server.",
     Command.RECORD: "Records the readings of a source in a file. Replay it with --source replay --source.path FILE.",
     Command.TOP: "Shows the GPUs of a running exporter in this terminal, until Ctrl-C.",
     Command.DOCTOR: "Checks what can be measured on this machine, and says how to fix what cannot.",

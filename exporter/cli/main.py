@@ -58,9 +58,15 @@ def _run(asked: Asked, loaded: Loaded) -> int:
     check_source(loaded.settings)
     if asked.command is Command.SERVE:
         check_serving(loaded.settings)
+    elif asked.command is Command.TEXTFILE:
+        from exporter.cli.textfile import check_textfile, textfile
+
+        check_textfile(loaded.settings)
     if asked.flags.get("check_config"):
         print("the configuration is valid")
         return 0
+    if asked.command is Command.TEXTFILE:
+        return textfile(loaded.settings)
     if asked.command is Command.RECORD:
         from exporter.cli.record import record
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 
-from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS, PROFILING_FOR
+from exporter.config.of_commands import PROFILING_FOR
+from exporter.config.options import DCGM_ADDRESS, DCGM_BINDINGS
 from exporter.config.settings import ConfigError, Settings
 from exporter.daemon import wait_for_signal
 

@@ -7,7 +7,8 @@ import signal
 import threading
 
 from exporter.cli.building import build_sources
-from exporter.config.options import RECORD_DURATION, RECORD_OUT, SAMPLING_INTERVAL, SOURCE_SPEED
+from exporter.config.of_commands import RECORD_DURATION, RECORD_OUT
+from exporter.config.options import SAMPLING_INTERVAL, SOURCE_SPEED
 from exporter.config.settings import ConfigError, Settings
 from exporter.daemon import Sampling, wait_for_signal
 from exporter.model import Batch, SourceError

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from exporter import logs
 from exporter.cli.arguments import Asked
 from exporter.cli.building import build_sources
+from exporter.cli.exported import compatibility, prices, selection
 from exporter.cli.stages import build_assembly
 from exporter.config.loading import Loaded, load
 from exporter.config.options import (
@@ -22,7 +23,6 @@ from exporter.config.options import (
     METRICS_EXCLUDE,
     METRICS_INCLUDE,
     METRICS_PROFILE,
-    PRICES,
     SAMPLING_INTERVAL,
     SOURCE,
     SOURCE_SPEED,
@@ -33,10 +33,8 @@ from exporter.config.settings import ConfigError, Settings
 from exporter.core.snapshot import Snapshot
 from exporter.daemon import STOP_SECONDS, Daemon, Sampling
 from exporter.endpoints import Published, endpoints
-from exporter.metrics import jobstats
-from exporter.metrics.catalogue import Selection, groups, samples
-from exporter.metrics.cost import Price
-from exporter.metrics.family import Family, Group, Profile, Sample
+from exporter.metrics.catalogue import groups, samples
+from exporter.metrics.family import Family, Sample
 from exporter.metrics.own import OwnState
 from exporter.version import VERSION
 from exporter.web.routes import Routes
@@ -73,9 +71,8 @@ class _Serving:
         self._asked = asked
         self._settings = settings = loaded.settings
         self._own = OwnState(reload_timestamp=time.time())
-        prices = [Price(model, per_hour) for model, per_hour in settings[PRICES]]
-        self._groups = groups(self._own, prices, settings[CURRENCY], _compatibility(settings))
-        self._selection = _selection(settings)
+        self._groups = groups(self._own, prices(settings), settings[CURRENCY], compatibility(settings))
+        self._selection = selection(settings)
         self._config_problem = False
         self._web_problem = False
         self._security = _security(settings, self._web_reloaded)
@@ -118,7 +115,7 @@ class _Serving:
             self._config_problem = True
         else:
             logs.set_up(new[LOG_LEVEL], new[LOG_FORMAT])
-            self._settings, self._selection = new, _selection(new)
+            self._settings, self._selection = new, selection(new)
             self._config_problem = False
             self._own.reload_timestamp = time.time()
             log.info("configuration reloaded")
@@ -138,15 +135,6 @@ class _Serving:
         if error is None:
             self._own.reload_timestamp = time.time()
         self._own.reload_successful = not (self._config_problem or self._web_problem)
-
-
-def _compatibility(settings: Settings) -> tuple[Group, ...]:
-    return (jobstats.GROUP,) if settings[COMPAT_JOBSTATS] else ()
-
-
-def _selection(settings: Settings) -> Selection:
-    profile = Profile[settings[METRICS_PROFILE].upper()]
-    return Selection(profile, settings[METRICS_INCLUDE], settings[METRICS_EXCLUDE])
 
 
 def _security(settings: Settings, on_reload: Callable[[Exception | None], None]) -> Security | None:

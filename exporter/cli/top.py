@@ -14,7 +14,7 @@ from typing import Any
 
 from exporter.cli.top_client import Target, Unreachable, fetch, parse_target
 from exporter.cli.top_view import Style, Trail, render
-from exporter.config.options import TOP_ONCE, TOP_URL
+from exporter.config.of_commands import ONCE, TOP_URL
 from exporter.config.settings import ConfigError, Settings
 
 EVERY = 1.0  # seconds
@@ -39,7 +39,7 @@ def top(settings: Settings) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a name may have letters that the terminal has not
     try:
-        if settings[TOP_ONCE]:
+        if settings[ONCE]:
             print("\n".join(_frame(document, trail, _style(), None)), flush=True)
             return 0
         with _screen() as steers, contextlib.suppress(KeyboardInterrupt):

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.config.layers import from_environment, from_file, from_flags
+from exporter.config.of_commands import RECORD_OUT
 from exporter.config.option import ENVIRONMENT_PREFIX, Command, Repeated
 from exporter.config.options import (
     DCGM_ADDRESS,
     OPTIONS,
-    RECORD_OUT,
     SAMPLING_INTERVAL,
     SOURCE,
     SOURCE_ONCE,

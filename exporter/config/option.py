@@ -20,6 +20,7 @@ class Command(enum.Enum):
     """What the program can be asked to do."""
 
     SERVE = "serve"
+    TEXTFILE = "textfile"
     RECORD = "record"
     TOP = "top"
     DOCTOR = "doctor"
@@ -38,7 +39,7 @@ class Option(Generic[T_co]):
     default: T_co
     help: str
     metavar: str = ""
-    commands: tuple[Command, ...] = (Command.SERVE,)
+    commands: tuple[Command, ...] = (Command.SERVE, Command.TEXTFILE)
 
     @property
     def flag(self) -> str:

@@ -1,4 +1,7 @@
-"""The table of options (docs/operations.md). A constant that is an Option is in it; there is no second list."""
+"""The table of options (docs/operations.md). A constant that is an Option is in it; there is no second list.
+
+Those that only some commands other than serve have are in ``of_commands``.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from exporter.config import parsers
+from exporter.config import of_commands, parsers
 from exporter.config.option import Command, Option, Repeated
 
 T = TypeVar("T")
-_READING = (Command.SERVE, Command.RECORD)
+_SERVING = (Command.SERVE,)
+_READING = (Command.SERVE, Command.TEXTFILE, Command.RECORD)
 _DIAGNOSING = (*_READING, Command.DOCTOR, Command.PROFILING)
 SOURCES = ("auto", "nvml", "dcgm", "dcgm-exporter", "replay", "simulated")
 
@@ -115,9 +119,15 @@ LISTEN_ADDRESS = Repeated[str](
     (":9836",),
     "Address to listen on: :PORT, HOST:PORT or [IPV6]:PORT. Example: 127.0.0.1:9836",
     "ADDRESS",
+    _SERVING,
 )
 TELEMETRY_PATH = Option(
-    "web.telemetry-path", parsers.url_path, "/metrics", "Path of the metrics page. Example: /gpu-metrics", "PATH"
+    "web.telemetry-path",
+    parsers.url_path,
+    "/metrics",
+    "Path of the metrics page. Example: /gpu-metrics",
+    "PATH",
+    _SERVING,
 )
 WEB_CONFIG = Option[Path | None](
     "web.config.file",
@@ -125,6 +135,7 @@ WEB_CONFIG = Option[Path | None](
     None,
     "TLS and basic authentication, in the format of the Prometheus exporter-toolkit. Example: web.yaml",
     "FILE",
+    _SERVING,
 )
 METRICS_PROFILE = Option(
     "metrics.profile",
@@ -305,7 +316,7 @@ PROCFS = Option(
     Path("/proc"),
     "Where the host's /proc is mounted; its process ids must be those that the driver reports. Example: /host/proc",
     "DIR",
-    (Command.SERVE, Command.DOCTOR),
+    (Command.SERVE, Command.TEXTFILE, Command.DOCTOR),
 )
 STATE_HOLD = Option(
     "state.hold",
@@ -344,41 +355,10 @@ LOG_FORMAT = Option(
     "text|json",
     _DIAGNOSING,
 )
-RECORD_OUT = Option[Path | None](
-    "out",
-    parsers.path,
-    None,
-    "File to write: gzipped JSON lines. Example: node.jsonl.gz",
-    "FILE",
-    (Command.RECORD,),
-)
-RECORD_DURATION = Option[float | None](
-    "duration",
-    parsers.duration,
-    None,
-    "How long to record; without it, until the source ends or a signal arrives. Example: 10m",
-    "DURATION",
-    (Command.RECORD,),
-)
-PROFILING_FOR = Option[float | None](
-    "for",
-    parsers.duration,
-    None,
-    "With pause: resume after this time, or on Ctrl-C. Example: 10m",
-    "DURATION",
-    (Command.PROFILING,),
-)
-TOP_URL = Option[str](
-    "url",
-    parsers.text,
-    "http://127.0.0.1:9836",
-    "Exporter to show. Example: https://USER:PASSWORD@gpu-node-1:9836",
-    "URL",
-    (Command.TOP,),
-)
-TOP_ONCE = Option("once", parsers.boolean, False, "Print once and exit.", commands=(Command.TOP,))
 
-OPTIONS: tuple[Option[object], ...] = tuple(value for value in vars().values() if isinstance(value, Option))
+OPTIONS: tuple[Option[object], ...] = tuple(
+    value for value in (*vars().values(), *vars(of_commands).values()) if isinstance(value, Option)
+)
 
 
 def by_name() -> dict[str, Option[object]]:

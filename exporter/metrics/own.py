@@ -46,11 +46,18 @@ class OwnState:
     connections: Callable[[], Mapping[str, int]] = dict  # how often what happened, asked for when it is needed
 
 
+def _build(_: Snapshot) -> Iterator[Sample]:
+    yield Sample(BUILD, labels(version=VERSION, python=platform.python_version()), 1)
+
+
+BUILD_GROUP = Group("The exporter itself", (BUILD,), _build)  # without a web server and reloads
+
+
 def own_group(state: OwnState) -> Group:
     """The group of this daemon."""
 
     def collect(snapshot: Snapshot) -> Iterator[Sample]:
-        yield Sample(BUILD, labels(version=VERSION, python=platform.python_version()), 1)
+        yield from _build(snapshot)
         yield Sample(RELOAD_OK, "", float(state.reload_successful))
         yield Sample(RELOAD_TIME, "", state.reload_timestamp)
         for event, count in state.connections().items():

@@ -9,7 +9,7 @@ import pytest
 
 from exporter.cli.arguments import SECTIONS, parse, section
 from exporter.cli.stages import build_assembly
-from exporter.config import options
+from exporter.config import of_commands, options
 from exporter.config.option import RENAMED, Command, Option, Repeated
 from exporter.config.options import OPTIONS, by_name
 from exporter.config.settings import ConfigError
@@ -24,7 +24,7 @@ def help_of(*argv: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_every_option_of_the_module_is_in_the_table() -> None:
-    source = Path(options.__file__).read_text()
+    source = Path(options.__file__).read_text() + Path(of_commands.__file__).read_text()
     assert len(OPTIONS) == len(re.findall(r"^[A-Z_]+ = (?:Option|Repeated)\b", source, re.MULTILINE))
     assert len(by_name()) == len(OPTIONS) == len({option.variable for option in OPTIONS})
 

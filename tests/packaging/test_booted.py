@@ -13,11 +13,13 @@ from tests.end_to_end.processes import fetch, free_port, parse, pick, wait_for
 from tests.packaging import images
 from tests.packaging.booted import Booted, NotBooted, boot
 from tests.packaging.debs import CONFIG, OPTIONS, PACKAGE, Built, newer
+from tests.packaging.helm import REPOSITORY
 from tests.packaging.machine import Machine
-from tests.packaging.units import NAME
+from tests.packaging.units import NAME, TEXTFILE
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("deb")]
 
+PAGE = (REPOSITORY / "docs" / "bare-metal.md").read_text()
 SCORE = 1.6  # as docs/bare-metal.md states it
 NONE = f"{0:016x}"
 CAPABILITIES = {"": NONE, "process-io": f"{1 << 19:016x}", "kubernetes": NONE, "profiling": f"{1 << 21:016x}"}
@@ -93,6 +95,30 @@ def test_it_runs_behind_its_walls(configured: Booted, port: int) -> None:
     said = configured.run("systemd-analyze", "security", "--no-pager", NAME)
     (score,) = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", said)
     assert float(score) <= SCORE
+
+
+def test_the_unit_of_textfile_takes_its_place_and_leaves_no_dead_numbers(configured: Booted, port: int) -> None:
+    """With the commands of the docs; the daemon ends, the file is written, and is gone after SIGKILL too."""
+    folder = "/var/lib/prometheus/node-exporter"
+    file = f"{folder}/honest_gpu.prom"
+    configured.run("mkdir", "-p", folder)
+    (commands,) = re.findall(r"^```sh\n(chgrp .*?)```$", PAGE, re.MULTILINE | re.DOTALL)
+    configured.run("sh", "-euc", commands)
+    assert configured.run("systemctl", "is-active", NAME, check=False) == "inactive"
+    try:
+        wait_for(lambda: "honest_gpu_sm_active_ratio{" in configured.run("cat", file, check=False), "the file")
+        assert configured.run("stat", "--format=%U %a", file) == f"{PACKAGE} 644"
+        configured.run("systemctl", "kill", "--signal=KILL", TEXTFILE.name)
+        wait_for(lambda: file not in configured.run("find", folder), "the end of the file")
+        configured.run("systemctl", "start", TEXTFILE.name)
+        wait_for(lambda: file in configured.run("find", folder), "the next file")
+        configured.run("systemctl", "start", NAME)  # each stops the other
+        is_scraped(port)
+        assert configured.run("systemctl", "is-active", TEXTFILE.name, check=False) == "inactive"
+        assert file not in configured.run("find", folder)
+    finally:
+        configured.run("systemctl", "disable", "--now", TEXTFILE.name)
+        configured.run("systemctl", "enable", "--now", NAME)
 
 
 def test_a_reload_is_heard(configured: Booted, port: int) -> None:

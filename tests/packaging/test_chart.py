@@ -189,10 +189,10 @@ def notes(helm: Helm, tmp_path: Path) -> Callable[[str], str]:
 
 def test_notes_say_what_is_simulated_and_what_runs_as_root(notes: Callable[[str], str]) -> None:
     assert "SIMULATED" in notes("simulated")
-    assert "user 0 with SYS_ADMIN, since" in notes("embedded")
+    assert "user 0 with SYS_ADMIN, because" in notes("embedded")
     assert "SIMULATED" not in notes("default")
-    assert "since a feature needs it" not in notes("default")
-    assert "list and watch pods and resource slices of the whole cluster" in notes("resource-slices")
+    assert "because an enabled feature needs it" not in notes("default")
+    assert "list and watch pods and resource slices in the whole cluster" in notes("resource-slices")
     assert "token" not in notes("gpu-operator")
     assert "Nothing tells Prometheus" in notes("air-gapped")
     assert "Nothing tells Prometheus" not in notes("default")

@@ -17,13 +17,14 @@ from tests.end_to_end.processes import fetch, free_port, parse, pick, wait_for
 from tests.packaging.debs import CONFIG, DEB_VERSION, HOME, OPTIONS, PACKAGE, Built, comment, field, newer, unpack
 from tests.packaging.helm import REPOSITORY
 from tests.packaging.machine import Machine
-from tests.packaging.units import NAME
+from tests.packaging.units import NAME, TEXTFILE
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("deb")]
 
 JOBS = f"/run/{PACKAGE}/jobs"
 SIMULATED_GPU = "GPU-51313131-0000-0000-0000-000000000001"  # the second one
-ENABLED = f"/etc/systemd/system/multi-user.target.wants/{NAME}"
+WANTED = "/etc/systemd/system/multi-user.target.wants"
+ENABLED = f"{WANTED}/{NAME}"
 PAGE = (REPOSITORY / "docs" / "bare-metal.md").read_text()
 
 
@@ -87,6 +88,8 @@ def is_installed(machine: Machine) -> None:
     assert account[-2:] == ["/", "/usr/sbin/nologin"]
     assert os.readlink(machine.path(ENABLED)).endswith(f"/lib/systemd/system/{NAME}")  # in /usr from Debian 13 on
     assert machine.run("systemd-analyze", "verify", NAME).stderr == ""
+    assert machine.run("systemd-analyze", "verify", TEXTFILE.name).stderr == ""
+    assert [path.name for path in machine.path(WANTED).glob("honest*")] == [NAME], "textfile is not enabled"
     assert machine.run(PACKAGE, "--check-config", "--config", CONFIG).stdout == "the configuration is valid\n"
 
 

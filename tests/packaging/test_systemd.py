@@ -19,7 +19,7 @@ from tests.attribution.kubernetes.kubelet import Kubelet, pod
 from tests.end_to_end.processes import free_port, parse, pick, wait_for
 from tests.packaging import walls
 from tests.packaging.helm import REPOSITORY
-from tests.packaging.units import DROP_INS, NAME, SYSTEMD, UNIT, Unit
+from tests.packaging.units import DROP_INS, NAME, SYSTEMD, TEXTFILE, UNIT, Unit
 from tests.web.clients import get
 from tests.web.conftest import Authority
 
@@ -27,31 +27,33 @@ pytestmark = [pytest.mark.system, pytest.mark.xdist_group("deb")]
 
 # Exposure by `systemd-analyze security`, 0 to 10, as docs/bare-metal.md states it.
 SCORES = {"": 1.6, "process-io": 2.0, "kubernetes": 2.0, "profiling": 2.1}
+TEXTFILE_SCORE = 1.6
 PAGE = (REPOSITORY / "docs" / "bare-metal.md").read_text()
 
 
-def analyze(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def analyze(root: Path, *arguments: str, unit: str = NAME) -> subprocess.CompletedProcess[str]:
     binary = shutil.which("systemd-analyze")
     if binary is None:
         pytest.skip("systemd-analyze is not installed (Debian package systemd)")
-    command = [binary, f"--root={root}", "--no-pager", *arguments, NAME]
+    command = [binary, f"--root={root}", "--no-pager", *arguments, unit]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def verify(root: Path) -> str:
+def verify(root: Path, unit: str = NAME) -> str:
     """What systemd has against the unit."""
-    done = analyze(root, "verify", "--man=no", "--recursive-errors=no")
+    done = analyze(root, "verify", "--man=no", "--recursive-errors=no", unit=unit)
     return done.stderr + (f"status {done.returncode}" if done.returncode else "")
 
 
 def installed(folder: Path, drop_in: str) -> Path:
-    """A root with the unit, programs where it looks for them, and a drop-in; the root."""
+    """A root with the units, programs where it looks for them, and a drop-in; the root."""
     units = folder / "etc" / "systemd" / "system"
     units.mkdir(parents=True)
     shutil.copy(UNIT, units)
-    for name in ("usr/bin/honest-gpu-exporter", "bin/sh"):
+    shutil.copy(TEXTFILE, units)
+    for name in ("usr/bin/honest-gpu-exporter", "bin/sh", "bin/rm"):
         program = folder / name
-        program.parent.mkdir(parents=True)
+        program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text("")
         program.chmod(0o755)
     if drop_in:
@@ -78,6 +80,29 @@ def test_systemd_understands_every_line(drop_in: str, tmp_path: Path) -> None:
     assert verify(installed(tmp_path, drop_in)) == ""
 
 
+def test_the_unit_of_textfile_is_understood_and_has_the_score_that_is_stated(tmp_path: Path) -> None:
+    root = installed(tmp_path, "")
+    assert verify(root, TEXTFILE.name) == ""
+    said = analyze(root, "security", "--offline=true", unit=TEXTFILE.name).stdout
+    (score,) = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", said)
+    assert float(score) <= TEXTFILE_SCORE
+    assert re.search(rf"^\| `{TEXTFILE.name}` .*\| {TEXTFILE_SCORE} \|$", PAGE, re.MULTILINE)
+
+
+def test_the_unit_of_textfile_has_the_walls_of_the_daemon() -> None:
+    """But for the one folder that it writes to, and the file that others read."""
+    own = {"ExecStart", "ExecReload", "ExecStopPost", "Environment", "ReadWritePaths", "UMask"}
+    lines = [
+        [line for line in Unit.read(file).lines if line[0] == "Service" and line[1] not in own]
+        for file in (UNIT, TEXTFILE)
+    ]
+    assert lines[0] == lines[1]
+    unit = Unit.read(TEXTFILE)
+    assert unit.one("Conflicts", "Unit") == NAME
+    assert unit.one("UMask") == "0022"
+    assert f"-{Path(unit.all('Environment')[-1].partition('=')[2]).parent}" == unit.one("ReadWritePaths")
+
+
 def test_a_misspelt_line_is_seen(tmp_path: Path) -> None:
     """That the test above can fail: systemd only warns of what it does not know."""
     root = installed(tmp_path, "")
@@ -89,7 +114,7 @@ def test_a_misspelt_line_is_seen(tmp_path: Path) -> None:
 def test_every_option_that_the_files_name_exists() -> None:
     """Those that are commented out too."""
     variables = {option.variable for option in OPTIONS} | {f"{ENVIRONMENT_PREFIX}CONFIG"}
-    texts = [path.read_text() for path in (UNIT, SYSTEMD / "default", *DROP_INS.values())]
+    texts = [path.read_text() for path in (UNIT, TEXTFILE, SYSTEMD / "default", *DROP_INS.values())]
     named = {name for text in texts for name in re.findall(rf"{ENVIRONMENT_PREFIX}[A-Z_]+\w", text)}
     assert named <= variables
     assert f"{ENVIRONMENT_PREFIX}CONFIG" in named

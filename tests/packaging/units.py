@@ -11,6 +11,7 @@ from tests.packaging.helm import REPOSITORY
 NAME = "honest-gpu-exporter.service"
 SYSTEMD = REPOSITORY / "packaging" / "systemd"
 UNIT = SYSTEMD / NAME
+TEXTFILE = SYSTEMD / "honest-gpu-exporter-textfile.service"
 DROP_INS = {path.stem: path for path in sorted((SYSTEMD / "drop-ins").glob("*.conf"))}
 
 
