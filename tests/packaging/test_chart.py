@@ -194,7 +194,7 @@ def test_notes_say_what_is_simulated_and_what_runs_as_root(notes: Callable[[str]
     assert "because an enabled feature needs it" not in notes("default")
     assert "list and watch pods and resource slices in the whole cluster" in notes("resource-slices")
     assert "token" not in notes("gpu-operator")
-    assert "Nothing tells Prometheus" in notes("air-gapped")
-    assert "Nothing tells Prometheus" not in notes("default")
+    assert "No monitor was created" in notes("air-gapped")
+    assert "No monitor was created" not in notes("default")
     for name in NAMES:
         assert "<no value>" not in notes(name)
