@@ -80,8 +80,6 @@ def test_the_queries_of_jobstats_return_data(tmp_path: Path) -> None:
             assert busy["2"] > 80  # from the measurement: the claim does not exist on MIG
         for query in (*DASHBOARD.values(), *DOCUMENTED):
             assert by_minor(server, query).keys() == {"0", "1"}, query
-        (power,) = {tuple(by_minor(server, query)) for query in DOCUMENTED}
-        assert power
         shown = {name for name, query in DASHBOARD.items() if server.query(query.format(job=MIG_JOB))}
         assert shown == {"memory_used_bytes", "temperature_celsius"}  # no power and no claim of an instance
         assert all(server.query(query) for query in GPUDASH)
